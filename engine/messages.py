@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the companion and the engine child say to each other: JSON objects, one per frame.
+
+Commands go to the child, events come back. `request` joins an event to the command that caused it.
+Key content travels in these messages only; `repr` hides it, so that no log or traceback can leak it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL_VERSION = 1
+MAX_MESSAGE_BYTES = 1 << 20
+MAX_TEXT = 32_768
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Turn(_Message):
+    """One turn of a chat, in the words of the model's template."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str = Field(repr=False, max_length=MAX_TEXT)
+
+
+# ---------------------------------------------------------------- commands (companion -> engine)
+
+
+class LoadModel(_Message):
+    """Load a model file or folder; answered by ModelLoaded or Failed."""
+
+    type: Literal["load-model"] = "load-model"
+    request: int
+    path: str
+    max_context: int = Field(default=2048, ge=16, le=1 << 17)
+
+
+class Suggest(_Message):
+    """Up to `count` continuations of `text` by one word each; answered by SuggestionsReady.
+
+    If `text` ends inside a word, each candidate completes that word: `text` is what to append.
+    A newer Suggest cancels an older one that has not finished.
+    """
+
+    type: Literal["suggest"] = "suggest"
+    request: int
+    text: str = Field(repr=False, max_length=MAX_TEXT)
+    count: int = Field(default=3, ge=1, le=8)
+
+
+class Chat(_Message):
+    """Answer `turns`; ReplyGrew for each new piece of text, then ReplyFinished."""
+
+    type: Literal["chat"] = "chat"
+    request: int
+    turns: list[Turn]
+    max_tokens: int = Field(default=64, ge=1, le=4096)
+
+
+class Choose(_Message):
+    """Pick one of `labels` as the answer to `turns` by its first token; answered by LabelChosen."""
+
+    type: Literal["choose"] = "choose"
+    request: int
+    turns: list[Turn]
+    labels: list[str] = Field(min_length=2, max_length=32)
+
+
+class Cancel(_Message):
+    """Stop `request` before its next token. It is answered all the same (reason `cancelled`)."""
+
+    type: Literal["cancel"] = "cancel"
+    request: int
+
+
+class Forget(_Message):
+    """Drop the KV cache and every token held; answered by Forgotten."""
+
+    type: Literal["forget"] = "forget"
+    request: int
+
+
+class Shutdown(_Message):
+    """End the child."""
+
+    type: Literal["shutdown"] = "shutdown"
+
+
+# ------------------------------------------------------------------ events (engine -> companion)
+
+
+class Hello(_Message):
+    """First frame of the child. A parent of another protocol version closes the connection."""
+
+    type: Literal["hello"] = "hello"
+    protocol: int
+    pid: int
+
+
+class ModelLoaded(_Message):
+    type: Literal["model-loaded"] = "model-loaded"
+    request: int
+    name: str
+    parameters: int
+    context_length: int
+    backend: str
+    seconds: float
+
+
+class Candidate(_Message):
+    """`text` is to be appended as it is; `probability` is the model's, 0..1."""
+
+    text: str = Field(repr=False)
+    probability: float
+
+
+class SuggestionsReady(_Message):
+    type: Literal["suggestions-ready"] = "suggestions-ready"
+    request: int
+    candidates: list[Candidate]
+    reused: int
+    computed: int
+    milliseconds: float
+    cancelled: bool = False
+
+
+class ReplyGrew(_Message):
+    """`text` is the new piece only; it never ends inside a character."""
+
+    type: Literal["reply-grew"] = "reply-grew"
+    request: int
+    text: str = Field(repr=False)
+
+
+class ReplyFinished(_Message):
+    type: Literal["reply-finished"] = "reply-finished"
+    request: int
+    reason: Literal["stop", "length", "cancelled"]
+    tokens: int
+    first_token_ms: float
+    milliseconds: float
+
+
+class LabelChosen(_Message):
+    type: Literal["label-chosen"] = "label-chosen"
+    request: int
+    label: str
+    probability: float
+    milliseconds: float
+    cancelled: bool = False
+
+
+class Forgotten(_Message):
+    type: Literal["forgotten"] = "forgotten"
+    request: int
+
+
+class Failed(_Message):
+    """`code` is EngineError.code, or `internal`; `message` holds no key content."""
+
+    type: Literal["failed"] = "failed"
+    request: int
+    code: str
+    message: str
+
+
+Command = LoadModel | Suggest | Chat | Choose | Cancel | Forget | Shutdown
+Event = (
+    Hello
+    | ModelLoaded
+    | SuggestionsReady
+    | ReplyGrew
+    | ReplyFinished
+    | LabelChosen
+    | Forgotten
+    | Failed
+)
+
+COMMANDS: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="type")])
+EVENTS: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="type")])

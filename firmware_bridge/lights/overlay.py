@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Colours that lie over the person's own lighting and vanish by themselves."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+
+class LightEffect(enum.IntEnum):
+    """How the firmware animates the fill. None of them changes faster than 3 times a second."""
+
+    SOLID = 0
+    BREATHE = 1
+    PULSE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rgb:
+    """One colour, 0..255 each."""
+
+    red: int
+    green: int
+    blue: int
+
+    def __post_init__(self) -> None:
+        if not all(0 <= c <= 255 for c in (self.red, self.green, self.blue)):
+            raise ValueError("a colour channel is 0..255")
+
+
+@dataclass(frozen=True, slots=True)
+class LightOverlay:
+    """A colour for the whole board, and colours of single LEDs over it. All off: `LightOverlay()`."""
+
+    fill: Rgb | None = None
+    effect: LightEffect = LightEffect.SOLID
+    leds: Mapping[int, Rgb] = field(default_factory=lambda: MappingProxyType({}), repr=False)

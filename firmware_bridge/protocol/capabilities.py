@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a keyboard said about itself in CAPS (docs/PROTOCOL.md)."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Feature(enum.IntFlag):
+    """Parts of the protocol that the firmware was built with."""
+
+    KEYS = 1
+    MACROS = 2
+    TEXT = 4
+    BITMAP = 8
+    LIGHTS = 16
+    STATUS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """Sizes in pixels, characters and LEDs. A board without a display has width = height = 0."""
+
+    protocol_low: int
+    protocol_high: int
+    report_length: int
+    uid: bytes = field(repr=False)
+    width: int
+    height: int
+    rotation: int
+    columns: int
+    rows: int
+    led_count: int
+    features: Feature
+    ring_size: int
+    build: int
+
+    @property
+    def has_display(self) -> bool:
+        return self.width > 0 and self.height > 0
