@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures for every test, and the rule that an unexpected WARNING in the log fails the test.
+
+A test that expects a warning or error in the log says so:
+
+    @pytest.mark.expected_log("engine child died")      # substring of the message, may be repeated
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from platformdirs import user_data_path
+
+
+
+class _Collector(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@pytest.fixture(autouse=True)
+def _no_unexpected_log(request: pytest.FixtureRequest) -> Iterator[None]:
+    expected = [str(m.args[0]) for m in request.node.iter_markers("expected_log")]
+    collector = _Collector()
+    root = logging.getLogger()
+    root.addHandler(collector)
+    try:
+        yield
+    finally:
+        root.removeHandler(collector)
+    messages = [r.getMessage() for r in collector.records]
+    unexpected = [m for m in messages if not any(e in m for e in expected)]
+    assert not unexpected, f"unexpected log records: {unexpected}"
+    missing = [e for e in expected if not any(e in m for m in messages)]
+    assert not missing, f"expected log records did not come: {missing}"
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The default model, as `thock model add smollm2` leaves it (THOCK_TEST_MODEL names another place)."""
+    default = user_data_path("thock", appauthor=False) / "models" / "smollm2.gguf"
+    path = Path(os.environ.get("THOCK_TEST_MODEL", default))
+    if not path.is_file():
+        pytest.skip(f"default model missing at {path}: run `thock model add smollm2`")
+    return path
