@@ -17,7 +17,6 @@ import pytest
 from platformdirs import user_data_path
 
 
-
 class _Collector(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)

