@@ -21,6 +21,13 @@ class BoardKey:
     led: int
 
 
+_USAGE_A = 0x04  # letters follow in alphabetical order
+
+
+def _letters(row: str) -> tuple[tuple[str, int, int], ...]:
+    return tuple((c, _USAGE_A + ord(c) - ord("A"), 4) for c in row)
+
+
 _ROWS: tuple[tuple[tuple[str, int, int], ...], ...] = (
     (("Mode", 0, 8), ("Ask", 0, 8), ("Pause", 0, 8), ("Cancel", 0, 8)),
     (
@@ -29,17 +36,17 @@ _ROWS: tuple[tuple[tuple[str, int, int], ...], ...] = (
     ),
     (
         ("Tab", 0x2B, 6),
-        *((c, u, 4) for c, u in zip("QWERTYUIOP", (0x14, 0x1A, 0x08, 0x15, 0x17, 0x1C, 0x18, 0x0C, 0x12, 0x13), strict=True)),
+        *_letters("QWERTYUIOP"),
         ("[", 0x2F, 4), ("]", 0x30, 4), ("\\", 0x31, 6),
     ),
     (
         ("Caps", 0x39, 7),
-        *((c, u, 4) for c, u in zip("ASDFGHJKL", (0x04, 0x16, 0x07, 0x09, 0x0A, 0x0B, 0x0D, 0x0E, 0x0F), strict=True)),
+        *_letters("ASDFGHJKL"),
         (";", 0x33, 4), ("'", 0x34, 4), ("Enter", 0x28, 9),
     ),
     (
         ("Shift", 0xE1, 9),
-        *((c, u, 4) for c, u in zip("ZXCVBNM", (0x1D, 0x1B, 0x06, 0x19, 0x05, 0x11, 0x10), strict=True)),
+        *_letters("ZXCVBNM"),
         (",", 0x36, 4), (".", 0x37, 4), ("/", 0x38, 4), ("Shift", 0xE5, 11),
     ),
     (
