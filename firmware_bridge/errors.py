@@ -30,7 +30,11 @@ class DevicePermissionError(TransportError):
 
 
 class FrameError(BridgeError):
-    """A report is not a frame of ours; the message names the field."""
+    """A report or payload is not one of ours. `field` is its name in docs/PROTOCOL.md."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
 
 
 class ReplayMismatchError(BridgeError):

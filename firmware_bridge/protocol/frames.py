@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Frames <-> reports (docs/PROTOCOL.md, "Frame" and "Types")."""
+
+from __future__ import annotations
+
+import binascii
+import enum
+from dataclasses import dataclass, field
+
+from firmware_bridge.errors import FrameError
+
+MAGIC = b"\xe7\x4c"
+PROTOCOL_VERSION = 1
+OVERHEAD = 8  # bytes of a report that are not payload: 6 of head, 2 of CRC
+MAX_PAYLOAD = 63  # the length field has 6 bits
+
+_FIRST = 0x80
+_LAST = 0x40
+_LENGTH = 0x3F
+
+
+class FrameType(enum.IntEnum):
+    """Low nibble of byte 2. A type 0 frame is HELLO from the host and CAPS from the keyboard."""
+
+    HELLO = 0
+    CAPS = 0
+    SUBSCRIBE = 1
+    KEY = 2
+    TEXT = 3
+    BITMAP = 4
+    LIGHTS = 5
+    STATUS = 6
+    RELEASE = 7
+    ACK = 8
+    NAK = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame. `first` and `last` mark the borders of a group of frames that belong together."""
+
+    type: FrameType
+    client: int
+    seq: int
+    payload: bytes = field(repr=False)
+    first: bool = True
+    last: bool = True
+    version: int = PROTOCOL_VERSION
+
+
+def checksum(data: bytes) -> int:
+    """CRC-16/CCITT-FALSE: polynomial 1021, start FFFF, no reflection, no final XOR.
+
+    `binascii.crc_hqx` is the same polynomial with a start value of the caller's choice.
+    """
+    return binascii.crc_hqx(data, 0xFFFF)
+
+
+def payload_room(report_length: int) -> int:
+    """How many payload bytes a report of `report_length` bytes can carry."""
+    return min(report_length - OVERHEAD, MAX_PAYLOAD)
+
+
+def encode(frame: Frame, report_length: int) -> bytes:
+    """The report of `report_length` bytes that carries `frame`.
+
+    Raises:
+        FrameError: a number does not fit its field, or the payload does not fit the report.
+    """
+    if not 0 <= frame.version <= 0x0F:
+        raise FrameError("version", f"{frame.version} is not 0..15")
+    if not 0 <= frame.client <= 0xFF:
+        raise FrameError("client", f"{frame.client} is not 0..255")
+    if not 0 <= frame.seq <= 0xFF:
+        raise FrameError("seq", f"{frame.seq} is not 0..255")
+    room = payload_room(report_length)
+    if len(frame.payload) > room:
+        raise FrameError("length", f"{len(frame.payload)} bytes of payload, room for {room}")
+    flags = (_FIRST if frame.first else 0) | (_LAST if frame.last else 0)
+    head = bytes((frame.version << 4 | frame.type, frame.client, frame.seq))
+    body = MAGIC + head + bytes((flags | len(frame.payload),)) + frame.payload
+    body = body.ljust(report_length - 2, b"\0")
+    return body + checksum(body).to_bytes(2, "little")
+
+
+def decode(report: bytes) -> Frame:
+    """The frame in `report`, of any version; the report's length is that of `report`.
+
+    Raises:
+        FrameError: too short, another magic, a wrong CRC, a length over the report's, a reserved
+            type. Of these only `type` is a frame of ours.
+    """
+    if len(report) < OVERHEAD:
+        raise FrameError("report", f"{len(report)} bytes hold no frame")
+    if report[:2] != MAGIC:
+        raise FrameError("magic", "not a frame of ours")
+    if int.from_bytes(report[-2:], "little") != checksum(report[:-2]):
+        raise FrameError("crc", "wrong")
+    length = report[5] & _LENGTH
+    if length > payload_room(len(report)):
+        raise FrameError("length", f"{length} does not fit a report of {len(report)} bytes")
+    try:
+        kind = FrameType(report[2] & 0x0F)
+    except ValueError:
+        raise FrameError("type", f"{report[2] & 0x0F} is reserved") from None
+    return Frame(
+        type=kind,
+        client=report[3],
+        seq=report[4],
+        payload=bytes(report[6 : 6 + length]),
+        first=bool(report[5] & _FIRST),
+        last=bool(report[5] & _LAST),
+        version=report[2] >> 4,
+    )

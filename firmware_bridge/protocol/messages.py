@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payloads <-> messages, one class per row of the table "Types" in docs/PROTOCOL.md.
+
+`pack` raises FrameError when a number does not fit its field, `unpack` when bytes are missing or a
+value is reserved. Bytes after the known ones are ignored: a later firmware may send more.
+"""
+
+from __future__ import annotations
+
+import enum
+import struct
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, Self
+
+from firmware_bridge.errors import FrameError
+from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.frames import FrameType
+
+NONCE_TRANSFORM = 0x4B434F54
+"""CAPS carries the nonce of HELLO XOR this, so that an echo is never taken for an answer."""
+
+_KEY_EVENT = struct.Struct("<BBBHH")
+_CAPS = struct.Struct("<IBB6sBBBBBBHHBB")
+_PAIR = struct.Struct("<BB")
+
+
+class EventKinds(enum.IntFlag):
+    """What a host subscribes to."""
+
+    KEYS = 1
+    MACROS = 2
+
+
+class NakReason(enum.IntEnum):
+    """Why a keyboard refused a frame."""
+
+    VERSION = 1
+    TYPE = 2
+    LENGTH = 3
+    RANGE = 4
+    BUSY = 5
+    NOT_SUBSCRIBED = 6
+    UNSUPPORTED = 7
+
+
+class Status(enum.IntEnum):
+    """What the status glyph says."""
+
+    IDLE = 0
+    LISTENING = 1
+    THINKING = 2
+    STREAMING = 3
+    PAUSED = 4
+    ERROR = 5
+
+
+class Parts(enum.IntFlag):
+    """What RELEASE gives back to the keyboard's own firmware."""
+
+    DISPLAY = 1
+    LIGHTS = 2
+    STATUS = 4
+    SUBSCRIPTION = 8
+
+
+def _pack(layout: struct.Struct, name: str, *values: int | bytes) -> bytes:
+    try:
+        return layout.pack(*values)
+    except struct.error as error:
+        raise FrameError(name, str(error)) from None
+
+
+def _unpack(layout: struct.Struct, name: str, payload: bytes) -> tuple[int, ...]:
+    if len(payload) < layout.size:
+        raise FrameError(name, f"{len(payload)} bytes of payload, needs {layout.size}")
+    return layout.unpack_from(payload)
+
+
+def _first_byte(name: str, payload: bytes) -> int:
+    if not payload:
+        raise FrameError(name, "empty payload")
+    return payload[0]
+
+
+class Message(Protocol):
+    """What every class below has."""
+
+    @property
+    def type(self) -> FrameType: ...
+
+    def pack(self) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Host: who is there? `low` and `high` are the protocol versions that the host speaks."""
+
+    type: ClassVar[FrameType] = FrameType.HELLO
+    _layout: ClassVar[struct.Struct] = struct.Struct("<IBB")
+
+    nonce: int
+    low: int
+    high: int
+
+    def pack(self) -> bytes:
+        return _pack(self._layout, "hello", self.nonce, self.low, self.high)
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        return cls(*_unpack(cls._layout, "hello", payload))
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Keyboard: the answer to HELLO. `proof` is the nonce of the HELLO XOR NONCE_TRANSFORM."""
+
+    type: ClassVar[FrameType] = FrameType.CAPS
+
+    proof: int
+    capabilities: Capabilities
+
+    def pack(self) -> bytes:
+        c = self.capabilities
+        if not (0 <= c.protocol_low <= 15 and 0 <= c.protocol_high <= 15):
+            raise FrameError("caps protocol", "a protocol version is 0..15")
+        return _pack(
+            _CAPS, "caps", self.proof, c.protocol_low << 4 | c.protocol_high, c.report_length,
+            c.uid, 1 if c.has_display else 0, c.width, c.height, c.rotation, c.columns, c.rows,
+            c.led_count, c.features, c.ring_size, c.build,
+        )  # fmt: skip
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        if len(payload) < _CAPS.size:
+            raise FrameError("caps", f"{len(payload)} bytes of payload, needs {_CAPS.size}")
+        (
+            proof, protocols, report_length, uid, display, width, height, rotation, columns, rows,
+            led_count, features, ring_size, build,
+        ) = _CAPS.unpack_from(payload)  # fmt: skip
+        if display not in (0, 1):
+            raise FrameError("caps display", f"kind {display} is reserved")
+        if height % 8 or rotation > 3:
+            raise FrameError("caps display", f"height {height}, rotation {rotation}")
+        shown = display == 1
+        known = features & int(~Feature(0))  # later features are none of this host's business
+        return cls(
+            proof,
+            Capabilities(
+                protocol_low=protocols >> 4,
+                protocol_high=protocols & 0x0F,
+                report_length=report_length,
+                uid=uid,
+                width=width if shown else 0,
+                height=height if shown else 0,
+                rotation=rotation,
+                columns=columns,
+                rows=rows,
+                led_count=led_count,
+                features=Feature(known),
+                ring_size=ring_size,
+                build=build,
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe:
+    """Host: send me events; also the keepalive."""
+
+    type: ClassVar[FrameType] = FrameType.SUBSCRIBE
+
+    kinds: EventKinds
+
+    def pack(self) -> bytes:
+        return bytes((self.kinds,))
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        return cls(EventKinds(_first_byte("subscribe", payload) & 0x03))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """One event of a KEY frame. A macro has its number in `row`, and 0 in `column` and `keycode`."""
+
+    pressed: bool
+    macro: bool
+    row: int = field(repr=False)
+    column: int = field(repr=False)
+    keycode: int = field(repr=False)
+    device_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReport:
+    """Keyboard: 1..3 events (at N = 32). `first_index` numbers the events of a subscription."""
+
+    type: ClassVar[FrameType] = FrameType.KEY
+    _layout: ClassVar[struct.Struct] = struct.Struct("<HB")
+
+    first_index: int
+    dropped: int
+    events: tuple[KeyRecord, ...]
+
+    def pack(self) -> bytes:
+        return _pack(self._layout, "key", self.first_index, self.dropped) + b"".join(
+            _pack(
+                _KEY_EVENT, "key event", e.pressed | e.macro << 1, e.row, e.column, e.keycode,
+                e.device_ms,
+            )
+            for e in self.events
+        )  # fmt: skip
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        first_index, dropped = _unpack(cls._layout, "key", payload)
+        rest = payload[cls._layout.size :]
+        if not rest or len(rest) % _KEY_EVENT.size:
+            raise FrameError("key", f"{len(rest)} bytes hold no whole number of events")
+        events = []
+        for kind, row, column, keycode, device_ms in _KEY_EVENT.iter_unpack(rest):
+            if kind > 3:
+                raise FrameError("key kind", f"{kind} is reserved")
+            events.append(
+                KeyRecord(bool(kind & 1), bool(kind & 2), row, column, keycode, device_ms)
+            )
+        return cls(first_index, dropped, tuple(events))
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """Host: characters from `column` on in `row`; the rest of the row is cleared."""
+
+    type: ClassVar[FrameType] = FrameType.TEXT
+
+    row: int
+    column: int
+    text: str = field(repr=False)
+
+    def pack(self) -> bytes:
+        if not all(0x20 <= ord(c) <= 0x7E for c in self.text):
+            raise FrameError("text", "printable ASCII only")
+        return _pack(_PAIR, "text", self.row, self.column) + self.text.encode("ascii")
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        row, column = _unpack(_PAIR, "text", payload)
+        characters = payload[_PAIR.size :]
+        if not all(0x20 <= c <= 0x7E for c in characters):
+            raise FrameError("text", "printable ASCII only")
+        return cls(row, column, characters.decode("ascii"))
+
+
+@dataclass(frozen=True, slots=True)
+class BitmapRun:
+    """Host: SSD1306 page bytes from `x` on in `page`."""
+
+    type: ClassVar[FrameType] = FrameType.BITMAP
+
+    page: int
+    x: int
+    data: bytes = field(repr=False)
+
+    def pack(self) -> bytes:
+        return _pack(_PAIR, "bitmap", self.page, self.x) + self.data
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        page, x = _unpack(_PAIR, "bitmap", payload)
+        return cls(page, x, payload[_PAIR.size :])
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """Host: what the status glyph says."""
+
+    type: ClassVar[FrameType] = FrameType.STATUS
+
+    status: Status
+
+    def pack(self) -> bytes:
+        return bytes((self.status,))
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        value = _first_byte("status", payload)
+        if value > max(Status):
+            raise FrameError("status", f"{value} is reserved")
+        return cls(Status(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Host: give `parts` back to the keyboard's own firmware."""
+
+    type: ClassVar[FrameType] = FrameType.RELEASE
+
+    parts: Parts
+
+    def pack(self) -> bytes:
+        return bytes((self.parts,))
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        return cls(Parts(_first_byte("release", payload) & 0x0F))
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Keyboard: the frame of type `done` was carried out."""
+
+    type: ClassVar[FrameType] = FrameType.ACK
+
+    done: FrameType
+
+    def pack(self) -> bytes:
+        return bytes((self.done,))
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        value = _first_byte("ack", payload)
+        if value > max(FrameType):
+            raise FrameError("ack type", f"{value} is reserved")
+        return cls(FrameType(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Nak:
+    """Keyboard: the frame of type number `refused` was not carried out."""
+
+    type: ClassVar[FrameType] = FrameType.NAK
+
+    refused: int
+    reason: NakReason
+
+    def pack(self) -> bytes:
+        return _pack(_PAIR, "nak", self.refused, self.reason)
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        refused, reason = _unpack(_PAIR, "nak", payload)
+        try:
+            return cls(refused, NakReason(reason))
+        except ValueError:
+            raise FrameError("nak reason", f"{reason} is reserved") from None
