@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Builds `firmware_bridge._core`: the firmware core, unchanged, as a Python extension module.
+
+setuptools finds it through `cffi_modules`; from a checkout, `python firmware_bridge/firmware/build_core.py`
+builds in place. The sizes here are maximums: each virtual keyboard chooses its own when it starts.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from cffi import FFI
+
+ROOT = Path(__file__).resolve().parents[2]
+# setuptools wants sources relative to the project; relative paths also hold in the folder of build_in_place.
+CORE = Path("firmware_bridge") / "firmware" / "core"
+SOURCES = ("thock", "thock_display", "thock_events", "thock_font", "thock_lights", "thock_wire")
+MAXIMUMS = {
+    "THOCK_REPORT_LENGTH": 64,
+    "THOCK_DISPLAY_WIDTH": 128,
+    "THOCK_DISPLAY_HEIGHT": 128,
+    "THOCK_LED_COUNT": 256,
+    "THOCK_RING_SIZE": 32,
+}
+
+_DECLARATIONS = """
+#define THOCK_RING_SIZE ...
+
+typedef struct {
+    uint8_t report_length;
+    uint8_t panel_width;
+    uint8_t panel_height;
+    uint8_t rotation;
+    uint16_t led_count;
+    uint16_t features;
+} thock_config_t;
+
+typedef struct {
+    bool (*send)(void *context, const uint8_t *report, uint8_t length);
+    void *context;
+} thock_hooks_t;
+
+typedef struct { ...; } thock_t;
+
+bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t *hooks,
+                const uint8_t *uid, uint8_t build);
+bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms);
+void thock_task(thock_t *core, uint32_t now_ms);
+bool thock_subscribed(const thock_t *core);
+uint8_t thock_status(const thock_t *core);
+bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed,
+                     uint32_t now_ms);
+bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms);
+bool thock_display_taken(const thock_t *core);
+uint16_t thock_display_dirty(const thock_t *core);
+bool thock_render_page(thock_t *core, uint8_t page, uint8_t *out);
+bool thock_led_color(const thock_t *core, uint16_t led, uint32_t now_ms, uint8_t *rgb);
+
+extern "Python" bool send_report(void *context, const uint8_t *report, uint8_t length);
+"""
+
+ffibuilder = FFI()
+ffibuilder.cdef(_DECLARATIONS)
+ffibuilder.set_source(
+    "firmware_bridge._core",
+    '#include "thock.h"',
+    sources=[str(CORE / f"{name}.c") for name in SOURCES],
+    include_dirs=[str(CORE)],
+    depends=[str(CORE / name) for name in ("thock.h", "thock_config.h", "thock_internal.h")],
+    define_macros=[(name, str(value)) for name, value in MAXIMUMS.items()],
+    extra_compile_args=[] if sys.platform == "win32" else ["-std=c99", "-O2"],
+)
+
+
+def build_in_place() -> None:
+    """Compile in a temporary folder, so that only the extension module lands in the checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(ROOT / CORE, Path(folder) / CORE)
+        shutil.copy(ffibuilder.compile(tmpdir=folder), ROOT / "firmware_bridge")
+
+
+if __name__ == "__main__":
+    build_in_place()

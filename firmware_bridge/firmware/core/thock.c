@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+ * The session: who is subscribed, what is answered, what ends by itself. */
+#include "thock_internal.h"
+
+#include <string.h>
+
+static const uint8_t NONCE_MASK[4] = {0x54, 0x4F, 0x43, 0x4B}; /* 4B434F54, little endian */
+
+static uint16_t possible_features(const thock_config_t *config)
+{
+    uint16_t features = 0;
+#if THOCK_ENABLE_EVENTS
+    features |= THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS;
+#endif
+    if (config->panel_width != 0) {
+#if THOCK_ENABLE_TEXT
+        features |= THOCK_FEATURE_TEXT;
+#endif
+#if THOCK_ENABLE_BITMAP
+        features |= THOCK_FEATURE_BITMAP;
+#endif
+    }
+#if THOCK_ENABLE_LIGHTS
+    if (config->led_count != 0) {
+        features |= THOCK_FEATURE_LIGHTS;
+    }
+#endif
+#if THOCK_ENABLE_STATUS
+    features |= THOCK_FEATURE_STATUS;
+#endif
+    return features;
+}
+
+#if THOCK_ENABLE_STATUS
+uint8_t thock_set_status(thock_t *core, const thock_frame_t *frame)
+{
+    if (frame->length != 1) {
+        return THOCK_NAK_LENGTH;
+    }
+    if (frame->payload[0] > THOCK_ERROR) {
+        return THOCK_NAK_RANGE;
+    }
+    if (core->status != frame->payload[0]) {
+        core->status = frame->payload[0];
+        thock_status_changed(core);
+    }
+    return THOCK_DONE;
+}
+#endif
+
+uint8_t thock_status(const thock_t *core)
+{
+#if THOCK_ENABLE_STATUS
+    return core->status;
+#else
+    (void)core;
+    return THOCK_IDLE;
+#endif
+}
+
+static void reset_status(thock_t *core)
+{
+#if THOCK_ENABLE_STATUS
+    if (core->status != THOCK_IDLE) {
+        core->status = THOCK_IDLE;
+        thock_status_changed(core);
+    }
+#else
+    (void)core;
+#endif
+}
+
+static void end_subscription(thock_t *core)
+{
+    core->client = 0;
+    core->events = 0;
+    thock_events_reset(core);
+    thock_display_reset(core);
+    thock_lights_reset(core);
+    reset_status(core);
+}
+
+bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t *hooks, const uint8_t *uid,
+                uint8_t build)
+{
+    memset(core, 0, sizeof *core);
+    if (config->report_length < 32 || config->report_length > THOCK_REPORT_LENGTH || config->rotation > 3 ||
+        config->led_count > THOCK_LED_COUNT || !thock_display_fits(config)) {
+        return false;
+    }
+    core->config = *config;
+    core->config.features &= possible_features(config);
+    core->hooks = hooks;
+    memcpy(core->uid, uid, THOCK_UID_BYTES);
+    core->build = build;
+    end_subscription(core);
+    return true;
+}
+
+bool thock_subscribed(const thock_t *core)
+{
+    return core->client != 0;
+}
+
+/* The difference is right across the wrap of the clock; half of its range stands for "the clock went back". */
+static void end_if_silent(thock_t *core, uint32_t now_ms)
+{
+    uint32_t silent_ms = now_ms - core->subscribed_ms;
+
+    if (core->client != 0 && silent_ms >= THOCK_TIMEOUT_MS && silent_ms < 0x80000000u) {
+        end_subscription(core);
+    }
+}
+
+static bool send_waiting_reply(thock_t *core)
+{
+    if (core->reply_waits) {
+        core->reply_waits = !core->hooks->send(core->hooks->context, core->reply, core->config.report_length);
+    }
+    return !core->reply_waits;
+}
+
+static void answer(thock_t *core, const thock_frame_t *frame, uint8_t reason)
+{
+    uint8_t length = core->config.report_length;
+    uint8_t *payload = core->reply + THOCK_HEAD_BYTES;
+
+    thock_frame_begin(core->reply, length, reason == THOCK_DONE ? THOCK_TYPE_ACK : THOCK_TYPE_NAK, frame->client,
+                      frame->seq);
+    payload[0] = frame->type;
+    payload[1] = reason; /* an ACK's unused byte is 0, and so is THOCK_DONE */
+    thock_frame_end(core->reply, length, reason == THOCK_DONE ? 1 : 2);
+    core->reply_waits = true;
+    (void)send_waiting_reply(core);
+}
+
+static void answer_hello(thock_t *core, const thock_frame_t *frame)
+{
+    uint8_t length = core->config.report_length;
+    uint8_t *payload = core->reply + THOCK_HEAD_BYTES;
+
+    thock_frame_begin(core->reply, length, THOCK_TYPE_HELLO, frame->client, frame->seq);
+    for (uint8_t i = 0; i < 4; i++) {
+        payload[i] = frame->payload[i] ^ NONCE_MASK[i];
+    }
+    payload[4] = THOCK_VERSION << 4 | THOCK_VERSION;
+    payload[5] = length;
+    memcpy(payload + 6, core->uid, THOCK_UID_BYTES);
+#if THOCK_HAS_DISPLAY
+    if (core->host_width != 0) {
+        payload[12] = 1;
+        payload[13] = core->host_width;
+        payload[14] = core->host_height;
+        payload[15] = core->config.rotation;
+        payload[16] = core->host_width / 6;
+        payload[17] = core->host_height / 8;
+    }
+#endif
+    thock_put_u16(payload + 18, core->config.led_count);
+    thock_put_u16(payload + 20, core->config.features);
+#if THOCK_ENABLE_EVENTS
+    payload[22] = THOCK_RING_SIZE;
+#endif
+    payload[23] = core->build;
+    thock_frame_end(core->reply, length, 24);
+    core->reply_waits = true;
+    (void)send_waiting_reply(core);
+}
+
+/* A client that says HELLO again starts over, as after a restart of the host under the same number. */
+static uint8_t hello(thock_t *core, const thock_frame_t *frame)
+{
+    if (frame->length != 6) {
+        return THOCK_NAK_LENGTH;
+    }
+    if (frame->payload[4] > THOCK_VERSION || frame->payload[5] < THOCK_VERSION) {
+        return THOCK_NAK_VERSION;
+    }
+    if (frame->client == core->client) {
+        end_subscription(core);
+    }
+    return THOCK_DONE;
+}
+
+static uint8_t subscribe(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
+{
+    uint8_t events;
+
+    if (frame->length != 1) {
+        return THOCK_NAK_LENGTH;
+    }
+    events = frame->payload[0];
+    if (events > (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS)) {
+        return THOCK_NAK_RANGE;
+    }
+    if ((events & core->config.features) != events) {
+        return THOCK_NAK_UNSUPPORTED;
+    }
+    core->client = frame->client;
+    core->events = events;
+    core->subscribed_ms = now_ms;
+    return THOCK_DONE;
+}
+
+static uint8_t release(thock_t *core, const thock_frame_t *frame)
+{
+    uint8_t what;
+
+    if (frame->length != 1) {
+        return THOCK_NAK_LENGTH;
+    }
+    what = frame->payload[0];
+    if (what > 15) {
+        return THOCK_NAK_RANGE;
+    }
+    if (what & 8) {
+        end_subscription(core);
+        return THOCK_DONE;
+    }
+    if (what & 1) {
+        thock_display_reset(core);
+    }
+    if (what & 2) {
+        thock_lights_reset(core);
+    }
+    if (what & 4) {
+        reset_status(core);
+    }
+    return THOCK_DONE;
+}
+
+/* The feature bit that a type of frame needs; 0: none. */
+static uint8_t needed_feature(uint8_t type)
+{
+    switch (type) {
+    case THOCK_TYPE_TEXT:
+        return THOCK_FEATURE_TEXT;
+    case THOCK_TYPE_BITMAP:
+        return THOCK_FEATURE_BITMAP;
+    case THOCK_TYPE_LIGHTS:
+        return THOCK_FEATURE_LIGHTS;
+    case THOCK_TYPE_STATUS:
+        return THOCK_FEATURE_STATUS;
+    default:
+        return 0;
+    }
+}
+
+static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
+{
+    uint8_t feature = needed_feature(frame->type);
+
+    if (frame->version != THOCK_VERSION) {
+        return THOCK_NAK_VERSION;
+    }
+    if (frame->type > THOCK_TYPE_NAK) {
+        return THOCK_NAK_TYPE;
+    }
+    if (frame->client == 0) {
+        return THOCK_NAK_RANGE;
+    }
+    if (frame->type == THOCK_TYPE_HELLO) {
+        return hello(core, frame);
+    }
+    if (core->client != 0 && core->client != frame->client) {
+        return THOCK_NAK_BUSY;
+    }
+    if (feature != 0 && core->client == 0) {
+        return THOCK_NAK_NOT_SUBSCRIBED;
+    }
+    if (feature != 0 && !(core->config.features & feature)) {
+        return THOCK_NAK_UNSUPPORTED;
+    }
+    switch (frame->type) {
+    case THOCK_TYPE_SUBSCRIBE:
+        return subscribe(core, frame, now_ms);
+#if THOCK_ENABLE_TEXT
+    case THOCK_TYPE_TEXT:
+        return thock_text(core, frame);
+#endif
+#if THOCK_ENABLE_BITMAP
+    case THOCK_TYPE_BITMAP:
+        return thock_bitmap(core, frame);
+#endif
+#if THOCK_ENABLE_LIGHTS
+    case THOCK_TYPE_LIGHTS:
+        return thock_lights(core, frame);
+#endif
+#if THOCK_ENABLE_STATUS
+    case THOCK_TYPE_STATUS:
+        return thock_set_status(core, frame);
+#endif
+    default:
+        return release(core, frame);
+    }
+}
+
+bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms)
+{
+    thock_frame_t frame;
+    uint8_t reason;
+
+    if (length == 0 || length != core->config.report_length || !thock_parse(report, length, &frame)) {
+        return false;
+    }
+    end_if_silent(core, now_ms);
+    /* A link that echoes what we send must not make us talk to ourselves. */
+    if (frame.version == THOCK_VERSION &&
+        (frame.type == THOCK_TYPE_KEY || frame.type == THOCK_TYPE_ACK || frame.type == THOCK_TYPE_NAK)) {
+        return true;
+    }
+    if (!send_waiting_reply(core)) {
+        return true;
+    }
+    reason = obey(core, &frame, now_ms);
+    if (frame.type == THOCK_TYPE_HELLO && reason == THOCK_DONE) {
+        answer_hello(core, &frame);
+    } else {
+        answer(core, &frame, reason);
+    }
+    return true;
+}
+
+void thock_task(thock_t *core, uint32_t now_ms)
+{
+    end_if_silent(core, now_ms);
+    if (send_waiting_reply(core)) {
+        thock_events_send(core);
+    }
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+ * Key and macro events: a ring that is emptied as fast as the link takes KEY frames. */
+#include "thock_internal.h"
+
+#include <string.h>
+
+#if THOCK_ENABLE_EVENTS
+
+#define EVENTS_PER_FRAME 3
+#define KEY_HEAD_BYTES 3
+
+void thock_events_reset(thock_t *core)
+{
+    memset(core->ring, 0, sizeof core->ring); /* what the person typed is not kept */
+    core->ring_head = 0;
+    core->ring_count = 0;
+    core->dropped = 0;
+    core->key_seq = 0;
+    core->first_index = 0;
+}
+
+static uint8_t place_after(uint8_t place, uint8_t steps)
+{
+    uint16_t after = (uint16_t)(place + steps);
+
+    return (uint8_t)(after < THOCK_RING_SIZE ? after : after - THOCK_RING_SIZE);
+}
+
+static uint8_t *next_event(thock_t *core, uint8_t wanted)
+{
+    uint8_t *event;
+
+    if (!(core->events & wanted)) {
+        return NULL;
+    }
+    if (core->ring_count == THOCK_RING_SIZE) {
+        if (core->dropped < 255) {
+            core->dropped++;
+        }
+        return NULL;
+    }
+    event = core->ring[place_after(core->ring_head, core->ring_count)];
+    core->ring_count++;
+    return event;
+}
+
+bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
+{
+    uint8_t *event = next_event(core, THOCK_FEATURE_KEYS);
+
+    if (event == NULL) {
+        return false;
+    }
+    event[0] = pressed ? 1 : 0;
+    event[1] = row;
+    event[2] = column;
+    thock_put_u16(event + 3, keycode);
+    thock_put_u16(event + 5, (uint16_t)now_ms);
+    return true;
+}
+
+bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
+{
+    uint8_t *event = next_event(core, THOCK_FEATURE_MACROS);
+
+    if (event == NULL) {
+        return false;
+    }
+    event[0] = (uint8_t)(1 << 1 | (pressed ? 1 : 0));
+    event[1] = number;
+    event[2] = 0;
+    thock_put_u16(event + 3, 0);
+    thock_put_u16(event + 5, (uint16_t)now_ms);
+    return true;
+}
+
+/* Sends the oldest events; they leave the ring only when the link took them. */
+static bool send_batch(thock_t *core)
+{
+    uint8_t report[THOCK_REPORT_LENGTH];
+    uint8_t length = core->config.report_length;
+    uint8_t *payload = report + THOCK_HEAD_BYTES;
+    uint8_t count = core->ring_count < EVENTS_PER_FRAME ? core->ring_count : EVENTS_PER_FRAME;
+
+    thock_frame_begin(report, length, THOCK_TYPE_KEY, core->client, core->key_seq);
+    thock_put_u16(payload, core->first_index);
+    payload[2] = core->dropped;
+    for (uint8_t i = 0; i < count; i++) {
+        memcpy(payload + KEY_HEAD_BYTES + i * THOCK_EVENT_BYTES, core->ring[place_after(core->ring_head, i)],
+               THOCK_EVENT_BYTES);
+    }
+    thock_frame_end(report, length, (uint8_t)(KEY_HEAD_BYTES + count * THOCK_EVENT_BYTES));
+    if (!core->hooks->send(core->hooks->context, report, length)) {
+        return false;
+    }
+    core->ring_head = place_after(core->ring_head, count);
+    core->ring_count = (uint8_t)(core->ring_count - count);
+    core->first_index = (uint16_t)(core->first_index + count);
+    core->dropped = 0;
+    core->key_seq++;
+    return true;
+}
+
+void thock_events_send(thock_t *core)
+{
+    for (uint8_t sent = 0; sent < THOCK_FRAMES_PER_TASK && core->ring_count != 0; sent++) {
+        if (!send_batch(core)) {
+            return;
+        }
+    }
+}
+
+#else
+
+void thock_events_reset(thock_t *core)
+{
+    (void)core;
+}
+
+bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
+{
+    (void)core, (void)row, (void)column, (void)keycode, (void)pressed, (void)now_ms;
+    return false;
+}
+
+bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
+{
+    (void)core, (void)number, (void)pressed, (void)now_ms;
+    return false;
+}
+
+void thock_events_send(thock_t *core)
+{
+    (void)core;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+ * Shared by the core's own files; a board includes thock.h only. */
+#ifndef THOCK_INTERNAL_H
+#define THOCK_INTERNAL_H
+
+#include "thock.h"
+
+#ifdef __AVR__
+/* On AVR constant tables stay in RAM unless they are read with their own instruction. */
+#include <avr/pgmspace.h>
+#define THOCK_FLASH PROGMEM
+#define THOCK_READ(place) pgm_read_byte(place)
+#else
+#define THOCK_FLASH
+#define THOCK_READ(place) (*(place))
+#endif
+
+#define THOCK_VERSION 1
+#define THOCK_TIMEOUT_MS 3000u
+#define THOCK_HEAD_BYTES 6
+#define THOCK_FRAME_OVERHEAD 8
+#define THOCK_FLAG_FIRST 0x80
+#define THOCK_FLAG_LAST 0x40
+#define THOCK_LENGTH_MASK 0x3F
+
+enum {
+    THOCK_TYPE_HELLO = 0, /* from the host; CAPS from the keyboard */
+    THOCK_TYPE_SUBSCRIBE = 1,
+    THOCK_TYPE_KEY = 2,
+    THOCK_TYPE_TEXT = 3,
+    THOCK_TYPE_BITMAP = 4,
+    THOCK_TYPE_LIGHTS = 5,
+    THOCK_TYPE_STATUS = 6,
+    THOCK_TYPE_RELEASE = 7,
+    THOCK_TYPE_ACK = 8,
+    THOCK_TYPE_NAK = 9
+};
+
+enum {
+    THOCK_DONE = 0, /* not on the wire: the frame gets ACK */
+    THOCK_NAK_VERSION = 1,
+    THOCK_NAK_TYPE = 2,
+    THOCK_NAK_LENGTH = 3,
+    THOCK_NAK_RANGE = 4,
+    THOCK_NAK_BUSY = 5,
+    THOCK_NAK_NOT_SUBSCRIBED = 6,
+    THOCK_NAK_UNSUPPORTED = 7
+};
+
+enum { THOCK_SHOWN_NOTHING = 0, THOCK_SHOWN_TEXT = 1, THOCK_SHOWN_BITMAP = 2 };
+
+/* A frame whose magic, length and CRC were found right. */
+typedef struct {
+    uint8_t version;
+    uint8_t type;
+    uint8_t client;
+    uint8_t seq;
+    uint8_t flags;
+    uint8_t length;
+    const uint8_t *payload;
+} thock_frame_t;
+
+/* thock_wire.c: `report` and its `length` in bytes. */
+bool thock_parse(const uint8_t *report, uint8_t length, thock_frame_t *frame);
+void thock_frame_begin(uint8_t *report, uint8_t length, uint8_t type, uint8_t client, uint8_t seq);
+void thock_frame_end(uint8_t *report, uint8_t length, uint8_t payload_length);
+void thock_put_u16(uint8_t *place, uint16_t value);
+uint16_t thock_get_u16(const uint8_t *place);
+
+/* Each takes a frame of its type from the subscribed client and gives THOCK_DONE or a NAK reason. */
+uint8_t thock_text(thock_t *core, const thock_frame_t *frame);
+uint8_t thock_bitmap(thock_t *core, const thock_frame_t *frame);
+uint8_t thock_lights(thock_t *core, const thock_frame_t *frame);
+uint8_t thock_set_status(thock_t *core, const thock_frame_t *frame);
+
+/* Back to how the board was before a host came; harmless where the board has no such part. */
+void thock_events_reset(thock_t *core);
+void thock_display_reset(thock_t *core);
+void thock_lights_reset(thock_t *core);
+
+
+bool thock_display_fits(const thock_config_t *config);
+void thock_status_changed(thock_t *core);
+void thock_events_send(thock_t *core);
+
+#if THOCK_ENABLE_TEXT
+extern const uint8_t thock_font[95][5];
+#endif
+#if THOCK_HAS_DISPLAY && THOCK_ENABLE_STATUS
+extern const uint8_t thock_status_glyphs[5][6];
+#endif
+
+#endif
