@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands on their way from the child's reader thread to its worker, and their cancellation."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from engine.messages import Cancel, Chat, Choose, Forget, LoadModel, Suggest
+
+Work: TypeAlias = LoadModel | Suggest | Chat | Choose | Forget
+
+
+class Job:
+    """One command to be carried out, and whether it still should be."""
+
+    def __init__(self, command: Work) -> None:
+        self.command = command
+        self._cancelled = threading.Event()
+
+    def cancelled(self) -> bool:
+        """Asked by the worker before every token."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """Ask the worker to stop. The command is answered all the same."""
+        self._cancelled.set()
+
+
+class Inbox:
+    """Jobs in the order in which they came. Suggestions are newest-wins; Cancel takes effect at once.
+
+    A cancelled job keeps its place: the worker answers it without computing anything.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: deque[Job] = deque()
+        self._running: Job | None = None
+        self._closed = False
+
+    def put(self, command: Work | Cancel) -> None:
+        """Called by the reader thread; never blocks on the worker."""
+        with self._changed:
+            if isinstance(command, Cancel):
+                self._cancel(lambda work: work.request == command.request)
+                return
+            if isinstance(command, Suggest):
+                self._cancel(lambda work: isinstance(work, Suggest))
+            self._waiting.append(Job(command))
+            self._changed.notify()
+
+    def take(self) -> Job | None:
+        """Called by the worker, which is then done with its last job. None: the inbox was closed."""
+        with self._changed:
+            self._running = None
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if self._closed:
+                return None
+            self._running = self._waiting.popleft()
+            return self._running
+
+    def close(self) -> None:
+        """Cancel everything; `take` gives None from now on."""
+        with self._changed:
+            self._closed = True
+            self._cancel(lambda work: True)
+            self._changed.notify_all()
+
+    def _cancel(self, chosen: Callable[[Work], bool]) -> None:
+        running = [self._running] if self._running is not None else []
+        for job in (*running, *self._waiting):
+            if chosen(job.command):
+                job.cancel()

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine child process: takes commands from its parent, answers with events, ends with its parent.
+
+The reader thread only reads: it marks jobs as cancelled and ends the process. The main thread carries
+the commands out one after the other, and it alone writes events.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client
+from typing import TypeAlias
+
+from engine.channel import Channel, ChannelClosedError, ChannelError
+from engine.childlog import log_error, set_up_child_logging
+from engine.errors import EngineError, EngineUnavailableError
+from engine.inbox import Inbox, Job
+from engine.messages import (
+    COMMANDS,
+    PROTOCOL_VERSION,
+    Chat,
+    Choose,
+    Command,
+    Event,
+    Failed,
+    Forget,
+    Forgotten,
+    Hello,
+    LabelChosen,
+    LoadModel,
+    ModelLoaded,
+    ReplyFinished,
+    ReplyGrew,
+    Shutdown,
+    Suggest,
+    SuggestionsReady,
+)
+from engine.serving import Choice, LoadedModel, Reply, Suggestions
+
+AUTHKEY_BYTES = 32
+EXIT_DONE = 0
+EXIT_NOT_CONNECTED = 3
+EXIT_PROTOCOL = 4
+EXIT_INTERNAL = 5
+# The keyboard's threads in the companion come first; on an idle machine this costs nothing.
+_NICENESS = 5
+
+Loader: TypeAlias = Callable[[LoadModel], LoadedModel]
+
+_log = logging.getLogger("engine.server")  # not __name__, which is __main__ here
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve the parent that gave us `--address`, and on stdin the key to it."""
+    parser = argparse.ArgumentParser(
+        prog="thock-engine", description="The engine process of thock, which starts it."
+    )
+    parser.add_argument("--address", required=True, help="where the parent listens")
+    parser.add_argument("--fake", action="store_true", help="scripted replies, no model")
+    options = parser.parse_args(argv)
+    set_up_child_logging()
+    # Ctrl-C in the terminal is for the companion, which then ends us.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform != "win32":  # there the parent starts us with a lower priority
+        os.nice(_NICENESS)  # before any thread starts: threads inherit it
+    key = sys.stdin.buffer.read(AUTHKEY_BYTES)
+    if len(key) != AUTHKEY_BYTES:
+        _log.error("no key on stdin: thock starts this program, nobody else can")
+        return EXIT_NOT_CONNECTED
+    try:
+        channel = Channel(Client(options.address, authkey=key), COMMANDS)
+        channel.send(Hello(protocol=PROTOCOL_VERSION, pid=os.getpid()))
+    except (OSError, EOFError, AuthenticationError, AssertionError, ChannelError) as error:
+        # AssertionError: how Python 3.11 refuses a challenge that is none.
+        _log.error("cannot connect to the parent: %s", type(error).__name__)
+        return EXIT_NOT_CONNECTED
+    # os._exit, because the main thread may be deep in a matrix product or an import when the parent
+    # leaves; there is nothing to flush and no file to close.
+    serve(channel, _load_fake if options.fake else _load_model, leave=os._exit)
+    return EXIT_DONE
+
+
+def serve(channel: Channel[Command], load: Loader, leave: Callable[[int], object]) -> None:
+    """Carry out commands until the channel ends or Shutdown comes; then `leave` gets the exit code.
+
+    `leave` is called on the reader's thread, also while a command is being carried out.
+    """
+    inbox = Inbox()
+    reader = threading.Thread(
+        target=_read_commands, args=(channel, inbox, leave), name="engine-reader", daemon=True
+    )
+    reader.start()
+    worker = _Worker(channel, load)
+    try:
+        while (job := inbox.take()) is not None:
+            worker.do(job)
+    except ChannelClosedError:
+        pass  # the reader sees the same end and leaves
+    finally:
+        worker.close()
+    reader.join()
+
+
+def _read_commands(channel: Channel[Command], inbox: Inbox, leave: Callable[[int], object]) -> None:
+    code = EXIT_DONE
+    try:
+        while not isinstance(command := channel.receive(), Shutdown):
+            inbox.put(command)
+    except ChannelClosedError:
+        pass  # the parent is gone: so are we
+    except ChannelError as error:
+        _log.error("%s", error)
+        code = EXIT_PROTOCOL
+    except Exception as error:  # noqa: BLE001  the thread's top
+        log_error("the reader failed", error)
+        code = EXIT_INTERNAL
+    inbox.close()
+    leave(code)
+
+
+class _Worker:
+    """Carries out one job at a time with the model that is loaded."""
+
+    def __init__(self, channel: Channel[Command], load: Loader) -> None:
+        self._channel = channel
+        self._load = load
+        self._model: LoadedModel | None = None
+
+    def do(self, job: Job) -> None:
+        """Carry out `job`; whatever happens, it is answered.
+
+        Raises:
+            ChannelClosedError: nobody is there to be answered.
+        """
+        request = job.command.request
+        try:
+            self._channel.send(self._answer(job))
+        except ChannelClosedError:
+            raise
+        except EngineError as error:
+            self._channel.send(Failed(request=request, code=error.code, message=str(error)))
+        except MemoryError:
+            message = "not enough memory for this request"
+            self._channel.send(Failed(request=request, code="out-of-memory", message=message))
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001  a panic in a Rust library is no Exception
+            log_error(f"a {job.command.type} command failed", error)
+            message = f"unexpected {type(error).__name__} in the engine; its log says where"
+            self._channel.send(Failed(request=request, code="internal", message=message))
+
+    def close(self) -> None:
+        """Free the model."""
+        if self._model is not None:
+            self._model.close()
+            self._model = None
+
+    def _answer(self, job: Job) -> Event:
+        start = time.perf_counter()
+        match job.command:
+            case LoadModel() as command:
+                return self._load_model(command, start)
+            case Suggest(request=request, text=text, count=count):
+                found = Suggestions((), 0, 0, cancelled=True)
+                if not job.cancelled():
+                    found = self._loaded().suggest(text, count, job.cancelled)
+                return SuggestionsReady(
+                    request=request,
+                    candidates=list(found.candidates),
+                    reused=found.reused,
+                    computed=found.computed,
+                    milliseconds=_since(start),
+                    cancelled=found.cancelled,
+                )
+            case Chat() as command:
+                return self._chat(command, job, start)
+            case Choose(request=request, turns=turns, labels=labels):
+                choice = Choice("", 0.0, cancelled=True)
+                if not job.cancelled():
+                    choice = self._loaded().choose(turns, labels, job.cancelled)
+                return LabelChosen(
+                    request=request,
+                    label=choice.label,
+                    probability=choice.probability,
+                    milliseconds=_since(start),
+                    cancelled=choice.cancelled,
+                )
+            case Forget(request=request):
+                if self._model is not None:
+                    self._model.forget()
+                return Forgotten(request=request)
+
+    def _chat(self, command: Chat, job: Job, start: float) -> ReplyFinished:
+        def emit(text: str) -> None:
+            self._channel.send(ReplyGrew(request=command.request, text=text))
+
+        reply = Reply("cancelled", 0, 0.0)
+        if not job.cancelled():
+            model = self._loaded()
+            reply = model.chat(command.turns, command.max_tokens, job.cancelled, emit)
+        return ReplyFinished(
+            request=command.request,
+            reason=reply.reason,
+            tokens=reply.tokens,
+            first_token_ms=reply.first_token_ms,
+            milliseconds=_since(start),
+        )
+
+    def _load_model(self, command: LoadModel, start: float) -> ModelLoaded:
+        self.close()  # first, because both may not fit
+        self._model = self._load(command)
+        info = self._model.info
+        _log.info("model loaded in %.1f s, backend %s", time.perf_counter() - start, info.backend)
+        return ModelLoaded(
+            request=command.request,
+            name=info.name,
+            parameters=info.parameters,
+            context_length=info.context_length,
+            backend=info.backend,
+            seconds=time.perf_counter() - start,
+        )
+
+    def _loaded(self) -> LoadedModel:
+        if self._model is None:
+            raise EngineUnavailableError("no model is loaded: send a load-model command first")
+        return self._model
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000.0
+
+
+def _load_model(command: LoadModel) -> LoadedModel:
+    # Here, because torch takes seconds and hundreds of MB that the fake engine can do without.
+    from engine.runner import ModelRunner
+
+    return ModelRunner.open(command.path, command.max_context)
+
+
+def _load_fake(command: LoadModel) -> LoadedModel:
+    from engine.fake import FakeModel
+
+    return FakeModel.open(command.path, command.max_context)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
