@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import ModelConfig
+from engine.errors import ContextOverflowError
 
 Logits: TypeAlias = NDArray[np.float32]
 
@@ -46,6 +47,34 @@ class Backend(Protocol):
         """As `forward`, but returns the logits of every token, shape (len(tokens), vocab_size)."""
         ...
 
+    def forward_branches(self, branches: Sequence[Sequence[int]], position: int) -> Logits:
+        """Try several continuations of the first `position` rows; none of them is kept.
+
+        Each branch stands alone, as if it were passed to `forward(branch, position)`; a backend may
+        compute them together, which costs little more than one where reading the weights dominates.
+        Rows from `position` on become invalid, those before stay.
+        Returns the logits of each branch's last token, shape (len(branches), vocab_size).
+
+        Raises: as `forward`, for any of the branches; ValueError if there is no branch.
+        """
+        ...
+
     def close(self) -> None:
         """Free the weights and the cache. Safe to call twice."""
         ...
+
+
+def check_rows(
+    tokens: Sequence[int], position: int, *, held: int, max_context: int, vocab_size: int
+) -> None:
+    """The conditions of `Backend.forward`, for every backend: `held` is the number of valid KV rows."""
+    if not tokens:
+        raise ValueError("no token to compute")
+    if not 0 <= position <= held:
+        raise ValueError(f"position {position} leaves a gap: the cache holds {held} rows")
+    if min(tokens) < 0 or max(tokens) >= vocab_size:
+        raise ValueError(f"a token id lies outside the vocabulary of {vocab_size}")
+    if position + len(tokens) > max_context:
+        raise ContextOverflowError(
+            f"{position + len(tokens)} tokens do not fit the context of {max_context}: shorten the text"
+        )

@@ -42,6 +42,15 @@ class ModelNotFoundError(EngineError):
     code = "model-missing"
 
 
+class TemplateError(EngineError):
+    """The model's chat template cannot be read, refuses these turns, or costs too much to render.
+
+    The message names the template's own words at most, never what a turn says.
+    """
+
+    code = "chat-template"
+
+
 class OutOfMemoryError(EngineError):
     """The model and its cache do not fit; the message carries the numbers."""
 
@@ -52,6 +61,18 @@ class ContextOverflowError(EngineError):
     """More tokens than the model's context length."""
 
     code = "context-overflow"
+
+
+class OperationCancelledError(EngineError):
+    """The caller's `cancelled()` said yes. What was computed up to then stays valid."""
+
+    code = "cancelled"
+
+
+class BackendClosedError(EngineError):
+    """A backend was used after `close`."""
+
+    code = "backend-closed"
 
 
 class EngineUnavailableError(EngineError):
