@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every mode is, and the desk that the modes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from app.companion.context import Edit, TypingContext
+from app.companion.lights import Cue
+from app.companion.picture import Size
+from app.companion.ports import EngineCommand, EnginePort
+from app.settings import ModeName, Settings
+from engine.errors import EngineUnavailableError
+from engine.messages import Cancel, Event
+from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.protocol.messages import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """From the key or trigger behind `request` to its first answer, in milliseconds."""
+
+    mode: ModeName
+    request: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a mode wants to be seen now."""
+
+    lines: tuple[str, ...] = field(repr=False)
+    status: Status
+    lights: LightOverlay
+
+
+class Desk:
+    """What the modes share: context, display size, engine, clock. Owned by the companion's thread."""
+
+    def __init__(
+        self,
+        engine: EnginePort,
+        settings: Settings,
+        palette: Mapping[Cue, LightOverlay],
+        clock: Callable[[], float],
+    ) -> None:
+        self.settings = settings
+        self.palette = palette
+        self.now = clock
+        self.context = TypingContext(settings.context_chars)
+        self.size = Size(columns=21, rows=4)
+        self.engine_ready = False
+        self.latency: Latency | None = None
+        self._engine = engine
+        self._last_request = 0
+
+    def request(self, build: Callable[[int], EngineCommand]) -> int | None:
+        """Send the command that `build` makes of a fresh request number; that number.
+
+        None if the engine is not there: whoever asks tries again at `engine_ready`.
+        """
+        if not self.engine_ready:
+            return None
+        self._last_request += 1
+        try:
+            self._engine.send(build(self._last_request))
+        except EngineUnavailableError:
+            # It died a moment ago; its state change is on the way and tells the modes.
+            self.engine_ready = False
+            return None
+        return self._last_request
+
+    def cancel(self, request: int | None) -> None:
+        """Ask the engine to stop `request`, if there is one; its answer is no longer waited for."""
+        if request is not None:
+            self.request(lambda _: Cancel(request=request))
+
+    def measured(self, mode: ModeName, request: int, since: float) -> None:
+        """Note how long the first answer to `request` took since its cause, a monotonic time."""
+        self.latency = Latency(mode, request, (self.now() - since) * 1e3)
+
+
+class Mode(Protocol):
+    """One way to answer. All methods run on the companion's thread and none of them waits."""
+
+    name: ModeName
+
+    @property
+    def deadline(self) -> float | None:
+        """When `wake` is to be called next, in the desk's time."""
+        ...
+
+    @property
+    def typed(self) -> str:
+        """What the person is typing, to be shown while there is no engine."""
+        ...
+
+    @property
+    def reply(self) -> str:
+        """The last answer as text, whole."""
+        ...
+
+    def enter(self) -> None: ...
+
+    def leave(self) -> None:
+        """Another mode comes, or the engine's answers are no longer wanted: cancel what is under way."""
+        ...
+
+    def edited(self, edit: Edit, at: float) -> None:
+        """A key changed the text at `at` (monotonic seconds)."""
+        ...
+
+    def commit(self) -> None:
+        """The ask key."""
+        ...
+
+    def cancel(self) -> None:
+        """The cancel key."""
+        ...
+
+    def macro(self, number: int) -> None:
+        """A macro key that has no meaning of its own."""
+        ...
+
+    def answered(self, event: Event) -> None:
+        """An event of the engine; those of requests that are not waited for are ignored."""
+        ...
+
+    def engine_came(self) -> None:
+        """Requests go through from now on."""
+        ...
+
+    def engine_left(self) -> None:
+        """No request under way will be answered."""
+        ...
+
+    def wake(self) -> None:
+        """The deadline has passed."""
+        ...
+
+    def resized(self) -> None:
+        """The display has another size."""
+        ...
+
+    def wipe(self) -> None:
+        """Forget every text, and cancel what is under way."""
+        ...
+
+    def view(self) -> View: ...

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Chat: a typed question, a streamed reply.
+
+Until the firmware can hold keys back, what is typed here reaches the computer as well.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+
+from app.companion.context import Edit, TypingContext
+from app.companion.lights import DARK, Cue
+from app.companion.modes.base import Desk, View
+from app.companion.pager import Pager
+from app.companion.picture import clipped, padded, tail, wrapped
+from app.companion.prompts import load_prompt
+from app.settings import ModeName
+from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
+from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
+from firmware_bridge.protocol.messages import Status
+
+_HINT = ("chat", "Type a question.", "Enter asks,", "Esc cancels.")
+_NO_ANSWER = "(no answer)"
+_MORE = "v"  # in the last column of a page that is not the last one
+
+
+class _Phase(enum.Enum):
+    TYPING = "typing"
+    WAITING = "waiting"  # asked, but the engine is not there yet
+    THINKING = "thinking"
+    STREAMING = "streaming"
+    ANSWERED = "answered"
+
+
+class ChatMode:
+    """One question at a time; a new one cancels the reply under way. History is kept in memory only."""
+
+    name = ModeName.CHAT
+
+    def __init__(self, desk: Desk) -> None:
+        settings = desk.settings.chat
+        self._desk = desk
+        self._system = load_prompt("chat", desk.settings.language)["system"]
+        self._history: deque[tuple[str, str]] = deque(maxlen=settings.history_turns)
+        self._typed = TypingContext(settings.question_chars)
+        self._pager = Pager(settings.reading_speed)
+        self._phase = _Phase.TYPING
+        self._question = ""
+        self._reply = ""
+        self._pending: int | None = None
+        self._asked_at = 0.0
+
+    @property
+    def deadline(self) -> float | None:
+        return self._pager.deadline
+
+    @property
+    def typed(self) -> str:
+        return self._typed.text
+
+    @property
+    def reply(self) -> str:
+        return self._reply
+
+    def enter(self) -> None:
+        """Keys typed here go to the question, and what stands in the person's window is unknown after."""
+        self._desk.context.wipe()
+
+    def leave(self) -> None:
+        self._stop()
+        self._typed.wipe()
+
+    def edited(self, edit: Edit, at: float) -> None:
+        """The display shows the question and its end is the only place to type: other keys do nothing."""
+        match edit:
+            case Enter():
+                self._commit(at)
+            case Escape():
+                self.cancel()
+            case TextTyped() | Backspace():
+                if self._phase is _Phase.ANSWERED:
+                    self._start_typing()
+                self._typed.apply(edit)
+                self._fill_pager()
+
+    def commit(self) -> None:
+        self._commit(self._desk.now())
+
+    def cancel(self) -> None:
+        """Stop the reply; with none under way, clear the question."""
+        if self._phase in (_Phase.WAITING, _Phase.THINKING, _Phase.STREAMING):
+            self._stop()
+        else:
+            self._typed.wipe()
+            self._start_typing()
+
+    def macro(self, number: int) -> None:
+        """Macro keys say nothing in a chat."""
+
+    def ask(self, question: str, at: float) -> None:
+        """Ask `question` now, or as soon as the engine is there."""
+        self._stop()
+        self._question = question
+        self._asked_at = at
+        self._phase = _Phase.WAITING
+        self._send()
+
+    def answered(self, event: Event) -> None:
+        match event:
+            case ReplyGrew(request=request, text=text) if request == self._pending:
+                if not self._reply:
+                    self._desk.measured(self.name, request, self._asked_at)
+                    self._pager.start(self._desk.now())
+                self._phase = _Phase.STREAMING
+                self._reply += text
+                self._fill_pager()
+            case ReplyFinished(request=request, reason=reason) if request == self._pending:
+                self._pending = None
+                self._phase = _Phase.ANSWERED
+                if reason != "cancelled":
+                    self._remember()
+                self._fill_pager()
+            case Failed(request=request) if request == self._pending:
+                self.engine_left()
+
+    def engine_came(self) -> None:
+        if self._phase is _Phase.WAITING:
+            self._send()
+
+    def engine_left(self) -> None:
+        """The reply is lost; the question is not asked again by itself, as it may be what killed it."""
+        if self._pending is not None:
+            self._pending = None
+            self._start_typing()
+
+    def wake(self) -> None:
+        self._pager.turn_if_due(self._desk.now())
+
+    def wipe(self) -> None:
+        self.leave()
+        self._history.clear()
+
+    def resized(self) -> None:
+        self._fill_pager()
+
+    def view(self) -> View:
+        palette = self._desk.palette
+        match self._phase:
+            case _Phase.TYPING:
+                return View(self._typed_lines(), Status.LISTENING, DARK)
+            case _Phase.WAITING | _Phase.THINKING:
+                return View(self._asked_lines(), Status.THINKING, palette[Cue.THINKING])
+            case _Phase.STREAMING:
+                return View(self._reply_lines(), Status.STREAMING, palette[Cue.STREAMING])
+            case _Phase.ANSWERED:
+                return View(self._reply_lines(), Status.LISTENING, palette[Cue.READY])
+
+    # ---------------------------------------------------------------- what happens
+
+    def _commit(self, at: float) -> None:
+        """Ask what was typed; with nothing typed, turn the page of the reply."""
+        question = self._typed.text.strip()
+        if question:
+            self._typed.wipe()
+            self.ask(question, at)
+        elif self._phase in (_Phase.STREAMING, _Phase.ANSWERED):
+            self._pager.turn(self._desk.now())
+
+    def _send(self) -> None:
+        turns = [Turn(role="system", content=self._system)]
+        for question, reply in self._history:
+            turns.append(Turn(role="user", content=question))
+            turns.append(Turn(role="assistant", content=reply))
+        turns.append(Turn(role="user", content=self._question))
+        most = self._desk.settings.chat.max_tokens
+        self._pending = self._desk.request(lambda n: Chat(request=n, turns=turns, max_tokens=most))
+        if self._pending is not None:
+            self._phase = _Phase.THINKING
+
+    def _remember(self) -> None:
+        self._history.append((self._question, self._reply))
+        most = self._desk.settings.chat.history_chars
+        while sum(len(q) + len(a) for q, a in self._history) > most:
+            self._history.popleft()
+
+    def _stop(self) -> None:
+        """Give up the question under way, and its reply as far as it came."""
+        self._desk.cancel(self._pending)
+        self._pending = None
+        self._start_typing()
+
+    def _start_typing(self) -> None:
+        self._phase = _Phase.TYPING
+        self._question = ""
+        self._reply = ""
+        self._pager.start(self._desk.now())
+
+    # ---------------------------------------------------------------- what is seen
+
+    def _typed_lines(self) -> tuple[str, ...]:
+        size = self._desk.size
+        if not len(self._typed):
+            return _HINT
+        return tuple(tail("> " + self._typed.text, size, size.rows))
+
+    def _asked_lines(self) -> tuple[str, ...]:
+        size = self._desk.size
+        asked = wrapped("> " + self._question, size)
+        return (*padded(asked, size.rows - 1), *(self._draft() or ["..."]))
+
+    def _reply_lines(self) -> tuple[str, ...]:
+        """A page of the reply; its question above it where the display is tall enough."""
+        columns = self._desk.size.columns
+        page = padded(self._pager.lines, self._page_rows)
+        if self._pager.has_more:
+            page[-1] = f"{page[-1]:<{columns - 1}}{_MORE}"
+        return (*self._heading(), *page, *self._draft())
+
+    def _heading(self) -> list[str]:
+        size = self._desk.size
+        return [clipped("> " + self._question, size.columns - 1)] if size.is_tall else []
+
+    def _draft(self) -> list[str]:
+        """The end of the next question, if it was begun during the reply to the last one."""
+        return tail("> " + self._typed.text, self._desk.size, 1) if len(self._typed) else []
+
+    @property
+    def _page_rows(self) -> int:
+        return max(self._desk.size.rows - len(self._heading()) - len(self._draft()), 1)
+
+    def _fill_pager(self) -> None:
+        lines = wrapped(self._reply, self._desk.size)
+        if not lines and self._phase is _Phase.ANSWERED:
+            lines = [_NO_ANSWER]
+        self._pager.update(lines, self._page_rows, self._desk.now())

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""React: one of a few moods, chosen by one token, shown as a face and a light."""
+
+from __future__ import annotations
+
+from app.companion.context import Edit
+from app.companion.lights import DARK
+from app.companion.modes.base import Desk, View
+from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
+from app.companion.modes.rhythm import Rhythm
+from app.companion.picture import padded
+from app.companion.prompts import load_prompt
+from app.settings import ModeName
+from engine.messages import Choose, Event, Failed, LabelChosen, Turn
+from firmware_bridge.keys.text_events import Backspace, Enter
+from firmware_bridge.protocol.messages import Status
+
+_LINE_CHARS = 80  # of the last line go to the model
+_HINT = ("react", "Type a line or", "press a macro key.")
+
+
+class ReactMode:
+    """Asks after a line, a pause, a macro key or the ask key.
+
+    One request at a time, and none before the last change is `interval_s` old: so the face and the
+    light change at most once in `interval_s`. Of the causes that come meanwhile the newest is kept.
+    """
+
+    name = ModeName.REACT
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._words = load_prompt("react", desk.settings.language)
+        self._moods = load_moods()
+        self._rhythm = Rhythm()
+        self._mood: Mood | None = None
+        self._share = 0.0
+        self._changed_at = float("-inf")
+        self._cause: str | None = None
+        self._caused_at = 0.0
+        self._pause_at: float | None = None
+        self._pending: int | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        times = [] if self._pause_at is None else [self._pause_at]
+        if self._cause is not None and self._pending is None and self._desk.engine_ready:
+            times.append(self._changed_at + self._desk.settings.react.interval_s)
+        return min(times, default=None)
+
+    @property
+    def typed(self) -> str:
+        return self._desk.context.text
+
+    @property
+    def reply(self) -> str:
+        return self._mood.label if self._mood else ""
+
+    def enter(self) -> None:
+        """The next cause brings the first mood."""
+
+    def leave(self) -> None:
+        self._desk.cancel(self._pending)
+        self._pending = None
+        self._cause = None
+        self._pause_at = None
+
+    def edited(self, edit: Edit, at: float) -> None:
+        self._desk.context.apply(edit)
+        self._rhythm.add(at, isinstance(edit, Backspace))
+        self._pause_at = at + self._desk.settings.react.pause_s
+        if isinstance(edit, Enter):
+            self._react_to(self._words["line_ended"], at)
+
+    def commit(self) -> None:
+        self._react_to(self._words["asked"], self._desk.now())
+
+    def cancel(self) -> None:
+        """Give up the request under way and put the face away."""
+        self.leave()
+        self._mood = None
+
+    def macro(self, number: int) -> None:
+        self._react_to(self._words["macro"].format(number=number), self._desk.now())
+
+    def answered(self, event: Event) -> None:
+        match event:
+            case LabelChosen(request=request) if request == self._pending:
+                self._pending = None
+                if not event.cancelled:
+                    self._mood = self._moods[event.label]
+                    self._share = event.probability
+                    self._changed_at = self._desk.now()
+                    self._desk.measured(self.name, request, self._caused_at)
+            case Failed(request=request) if request == self._pending:
+                self._pending = None
+
+    def engine_came(self) -> None:
+        self._ask_if_due()
+
+    def engine_left(self) -> None:
+        self._pending = None
+
+    def wake(self) -> None:
+        now = self._desk.now()
+        if self._pause_at is not None and self._pause_at <= now:
+            self._pause_at = None
+            self._react_to(self._words["paused"], now)
+        self._ask_if_due()
+
+    def resized(self) -> None:
+        """The view is drawn for the present size."""
+
+    def wipe(self) -> None:
+        self.cancel()
+        self._rhythm.wipe()
+
+    def view(self) -> View:
+        status = Status.LISTENING if self._pending is None else Status.THINKING
+        if self._mood is None:
+            return View(_HINT, status, DARK)
+        size = self._desk.size
+        face = self._mood.face
+        margin = max(size.columns - 1 - max(map(len, face)), 0) // 2
+        lines = padded([" " * margin + row for row in face], FACE_ROWS)
+        if size.is_tall:
+            lines = ["react", *lines, "", f"{self._mood.label} {self._share:.0%}"]
+        return View(tuple(lines), status, self._mood.lights)
+
+    def _react_to(self, cause: str, at: float) -> None:
+        self._cause = cause
+        self._caused_at = at
+        self._ask_if_due()
+
+    def _ask_if_due(self) -> None:
+        interval = self._desk.settings.react.interval_s
+        if self._cause is None or self._pending is not None:
+            return
+        if self._desk.now() < self._changed_at + interval:
+            return
+        turns = self._turns(self._cause)
+        labels = list(self._moods)
+        self._pending = self._desk.request(lambda n: Choose(request=n, turns=turns, labels=labels))
+        if self._pending is not None:
+            self._cause = None
+
+    def _turns(self, cause: str) -> list[Turn]:
+        asked = self._words["user"].format(
+            line=self._desk.context.last_line[-_LINE_CHARS:],
+            rhythm=self._rhythm.describe(self._words, self._desk.now()),
+            event=cause,
+            labels=", ".join(self._moods),
+        )
+        return [
+            Turn(role="system", content=self._words["system"]),
+            Turn(role="user", content=asked),
+        ]

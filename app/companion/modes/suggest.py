@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Suggest: the next words of what is being typed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from app.companion.context import Edit
+from app.companion.lights import DARK, Cue
+from app.companion.modes.base import Desk, View
+from app.companion.picture import clipped, padded, tail
+from app.settings import ModeName
+from engine.messages import Event, Failed, Suggest, SuggestionsReady
+from firmware_bridge.keys.text_events import TextTyped
+from firmware_bridge.protocol.messages import Status
+
+_STEM = re.compile(r"\w*\Z")
+_BAR = 5  # characters of the longest probability bar
+_FIGURE = 5  # " 100%"
+# The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
+_PATIENCE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A continuation of the text as it is now; `probability` is None once typing has narrowed it."""
+
+    text: str = field(repr=False)
+    probability: float | None
+
+
+class SuggestMode:
+    """Asks for each new text, at most once an interval; only answers to the newest text are shown.
+
+    The engine gives up an older request when a newer one comes, so nothing is queued here. Between
+    two answers the candidates that begin with what was just typed stay, without their probability.
+    """
+
+    name = ModeName.SUGGEST
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._shown: tuple[_Shown, ...] = ()
+        self._figures = ""
+        self._pending: int | None = None
+        self._due: float | None = None
+        self._sent_at = float("-inf")
+        self._changed_at = 0.0
+        self._cue: Cue | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        if self._due is not None:
+            return self._due
+        if self._pending is not None and self._cue is not Cue.THINKING:
+            return self._changed_at + _PATIENCE_S
+        return None
+
+    @property
+    def typed(self) -> str:
+        return self._desk.context.text
+
+    @property
+    def reply(self) -> str:
+        return self._shown[0].text if self._shown else ""
+
+    def enter(self) -> None:
+        self._ask_soon()
+
+    def leave(self) -> None:
+        self._desk.cancel(self._pending)
+        self.engine_left()
+        self._due = None
+
+    def edited(self, edit: Edit, at: float) -> None:
+        if not self._desk.context.apply(edit):
+            return
+        self._changed_at = at
+        self._shown = _narrowed(self._shown, edit.text) if isinstance(edit, TextTyped) else ()
+        self._ask_soon()
+
+    def commit(self) -> None:
+        self._changed_at = self._desk.now()
+        self._ask_soon()
+
+    def cancel(self) -> None:
+        self.leave()
+
+    def macro(self, number: int) -> None:
+        """Macro keys say nothing about the text."""
+
+    def answered(self, event: Event) -> None:
+        match event:
+            case SuggestionsReady(request=request) if request == self._pending:
+                self.engine_left()
+                if not event.cancelled:
+                    self._take(event)
+                    self._desk.measured(self.name, request, self._changed_at)
+            case Failed(request=request) if request == self._pending:
+                self.engine_left()
+
+    def engine_came(self) -> None:
+        self._ask_soon()
+
+    def engine_left(self) -> None:
+        self._pending = None
+        self._shown = ()
+        self._cue = None
+
+    def wake(self) -> None:
+        if self._due is not None and self._due <= self._desk.now():
+            self._due = None
+            self._ask()
+        if self._pending is not None and self._changed_at + _PATIENCE_S <= self._desk.now():
+            self._cue = Cue.THINKING
+
+    def resized(self) -> None:
+        """The view is drawn for the present size."""
+
+    def wipe(self) -> None:
+        self.leave()
+        self._figures = ""
+
+    def view(self) -> View:
+        size = self._desk.size
+        typed = self._desk.context.text
+        words = self._words()
+        if size.is_tall:
+            lines = ["suggest", *padded(tail(typed, size, 2), 2), "-" * size.columns]
+            lines += [*padded(words, size.rows - 5), self._figures]
+        else:
+            lines = [*tail(typed, size, 1), *words]
+        waiting = self._pending is not None or self._due is not None
+        return View(
+            tuple(lines),
+            Status.THINKING if waiting else Status.LISTENING,
+            DARK if self._cue is None else self._desk.palette[self._cue],
+        )
+
+    def _ask_soon(self) -> None:
+        """Ask for the text as it is now: at once, or when the interval since the last request ends."""
+        if not self._desk.context.text.strip():
+            self.leave()
+            return
+        self._pending = None
+        self._due = max(self._desk.now(), self._sent_at + self._desk.settings.suggest.interval_s)
+        self.wake()
+
+    def _ask(self) -> None:
+        text = self._desk.context.text
+        count = self._desk.settings.suggest.count
+        self._pending = self._desk.request(lambda n: Suggest(request=n, text=text, count=count))
+        self._sent_at = self._desk.now()
+
+    def _take(self, answer: SuggestionsReady) -> None:
+        self._shown = tuple(_Shown(c.text, c.probability) for c in answer.candidates)
+        self._cue = Cue.READY if self._shown else None
+        total = answer.reused + answer.computed
+        self._figures = f"{answer.milliseconds:.0f} ms {answer.computed}/{total} tokens"
+
+    def _words(self) -> list[str]:
+        """One line per candidate: the whole word, a bar where there is room, the percentage."""
+        stem = _STEM.findall(self._desk.context.text)[0]
+        room = max(self._desk.size.columns - _FIGURE, 1)
+        whole = [s.text if s.text[:1].isspace() else stem + s.text for s in self._shown]
+        words = [clipped(word.strip(), room) for word in whole]
+        bar = _BAR if max(map(len, words), default=0) + 1 + _BAR <= room else 0
+        lines = []
+        for word, shown in zip(words, self._shown, strict=True):
+            share = shown.probability
+            figure = "" if share is None else f"{share:{_FIGURE}.0%}"
+            strip = "" if share is None else "=" * round(share * bar)
+            lines.append(f"{word:<{room - bar}}{strip:<{bar}}{figure}")
+        return lines
+
+
+def _narrowed(shown: tuple[_Shown, ...], typed: str) -> tuple[_Shown, ...]:
+    """The candidates that `typed` has begun and not finished, less what was typed."""
+    return tuple(
+        _Shown(s.text[len(typed) :], None)
+        for s in shown
+        if s.text.startswith(typed) and s.text != typed
+    )

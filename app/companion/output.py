@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the keyboard was told last, so that only changes go out.
+
+Whether one is connected, and which parts it has, is the keyboard port's business: it keeps the newest
+of each kind and shows it to whatever board comes.
+"""
+
+from __future__ import annotations
+
+from app.companion.lights import SlowLights
+from app.companion.modes.base import View
+from app.companion.picture import Size, picture
+from app.companion.ports import KeyboardPort
+from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.protocol.messages import Status
+
+
+class Output:
+    """Sends views to one keyboard."""
+
+    def __init__(self, keyboard: KeyboardPort) -> None:
+        self._keyboard = keyboard
+        self._lights = SlowLights()
+        self.frame = TextFrame(())
+        self.status = Status.IDLE
+
+    @property
+    def deadline(self) -> float | None:
+        """When a change of the lights that had to wait may go out."""
+        return self._lights.deadline
+
+    def send(self, view: View, size: Size, now: float) -> None:
+        """Tell the keyboard what is new in `view`."""
+        if view.status != self.status:
+            self.status = view.status
+            self._keyboard.set_status(view.status)
+        frame = picture(view.lines, size)
+        if frame != self.frame:
+            self.frame = frame
+            self._keyboard.show(frame)
+        self._lights.want(view.lights)
+        overlay = self._lights.due(now)
+        if overlay is not None:
+            self._keyboard.set_lights(overlay)
+
+    def release(self) -> None:
+        """Give the keyboard back to its own firmware."""
+        self._keyboard.release()

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the companion publishes: a picture of its state that nobody can change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.companion.modes.base import Latency
+from app.settings import ModeName
+from engine.client import EngineState
+from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.protocol.capabilities import Capabilities
+from firmware_bridge.protocol.messages import Status
+
+
+@dataclass(frozen=True, slots=True)
+class CompanionState:
+    """One moment. `keyboard` is None while none is connected; `dropped` counts lost key events.
+
+    `engine_detail` and `error` say what went wrong last (empty: nothing) and hold no content.
+    `reply` is the last answer of the mode in full: the best word, the chat's reply, the mood.
+    """
+
+    mode: ModeName
+    status: Status
+    is_paused: bool
+    engine: EngineState
+    engine_detail: str
+    model: str
+    keyboard: Capabilities | None
+    dropped: int
+    error: str
+    latency: Latency | None
+    frame: TextFrame = field(repr=False)
+    reply: str = field(repr=False)

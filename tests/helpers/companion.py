@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A companion on a desk of fakes: a clock that only the test moves, a keyboard and an engine that write
+down what they are told. Everything runs on the test's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.companion.core import Companion, Mailbox
+from app.companion.messages import EngineChanged, Message
+from app.companion.ports import EngineCommand
+from app.companion.state import CompanionState
+from app.settings import Settings
+from engine.client import EngineState
+from engine.errors import EngineUnavailableError
+from engine.messages import Candidate, Chat, Choose, Suggest, SuggestionsReady
+from firmware_bridge.display.frame import DisplayFrame, TextFrame
+from firmware_bridge.events import KeyPressed, KeyReleased, LinkReady, MacroTriggered
+from firmware_bridge.keys.layout import load_layout
+from firmware_bridge.keys.typist import keys_for
+from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.messages import Status
+
+US = load_layout("us")
+
+
+class FakeClock:
+    """Seconds that pass only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class FakeKeyboard:
+    """Writes down what it is told, each as one line of text or, for a frame, a picture."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.frame = TextFrame(())
+        self.columns = 21
+        self.light_times: list[float] = []
+        self.clock: Callable[[], float] = lambda: 0.0
+
+    def show(self, frame: DisplayFrame) -> None:
+        assert isinstance(frame, TextFrame)
+        self.frame = frame
+        self.log.append(drawn(frame, self.columns))
+
+    def set_status(self, status: Status) -> None:
+        self.log.append(f"status {status.name.lower()}")
+
+    def set_lights(self, overlay: LightOverlay) -> None:
+        self.light_times.append(self.clock())
+        if overlay.fill is None:
+            self.log.append("lights off")
+        else:
+            c = overlay.fill
+            effect = overlay.effect.name.lower()
+            self.log.append(f"lights {c.red},{c.green},{c.blue} {effect}")
+
+    def release(self) -> None:
+        self.log.append("release")
+
+
+class FakeEngine:
+    """Writes down the commands; `is_dead` makes it refuse them as a client without a child does."""
+
+    def __init__(self, log: list[str]) -> None:
+        self.log = log
+        self.commands: list[EngineCommand] = []
+        self.is_dead = False
+
+    def send(self, command: EngineCommand) -> None:
+        if self.is_dead:
+            raise EngineUnavailableError("the engine does not run: start it first")
+        self.commands.append(command)
+        match command:
+            case Suggest(text=text):
+                said = f" {text!r}"
+            case Chat(turns=turns):
+                said = f" {turns[-1].content!r}"
+            case Choose(turns=turns):
+                said = f" {turns[-1].content!r}"
+            case _:
+                said = ""
+        self.log.append(f"{command.type} {command.request}{said}")
+
+
+def drawn(frame: TextFrame, columns: int = 21) -> str:
+    """A frame as a picture: one line per row, between bars."""
+    return "\n".join(f"|{row:<{columns}}|" for row in frame.rows)
+
+
+def board(columns: int = 21, rows: int = 4) -> Capabilities:
+    """A keyboard with everything, and a display of that many characters."""
+    return Capabilities(
+        protocol_low=1,
+        protocol_high=1,
+        report_length=32,
+        uid=bytes(6),
+        width=columns * 6,
+        height=rows * 8,
+        rotation=0,
+        columns=columns,
+        rows=rows,
+        led_count=68,
+        features=Feature(63),
+        ring_size=32,
+        build=1,
+    )
+
+
+class Desk:
+    """One companion, with its fakes. `log` holds all outputs since the last `take`, in order."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        columns: int = 21,
+        rows: int = 4,
+        is_ready: bool = True,
+    ) -> None:
+        self.clock = FakeClock()
+        self.keyboard = FakeKeyboard()
+        self.keyboard.clock = self.clock
+        self.keyboard.columns = columns
+        self.engine = FakeEngine(self.keyboard.log)
+        self.states: list[CompanionState] = []
+        self.companion = Companion(
+            Mailbox(), self.keyboard, self.engine, settings or Settings(), self.clock
+        )
+        self.companion.subscribe(self.states.append)
+        self.post(LinkReady(board(columns, rows)))
+        if is_ready:
+            self.engine_is(EngineState.READY)
+            self.take()
+
+    @property
+    def state(self) -> CompanionState:
+        return self.companion.state
+
+    @property
+    def request(self) -> int:
+        """The number of the last command."""
+        return self.engine.commands[-1].request
+
+    def post(self, message: Message) -> None:
+        """The companion takes one message."""
+        self.companion.step(message)
+
+    def engine_is(self, state: EngineState, detail: str = "") -> None:
+        self.engine.is_dead = state in (EngineState.STOPPED, EngineState.FAILED)
+        self.post(EngineChanged(state, detail))
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, with every timer at its time."""
+        end = self.clock.now + seconds
+        for _ in range(10_000):
+            wait = self.companion.wait_s()
+            if wait is None or self.clock.now + wait > end:
+                self.clock.now = end
+                return
+            self.clock.now += wait
+            self.companion.step(None)
+        raise AssertionError("a timer comes back without end")
+
+    def take(self) -> list[str]:
+        """The outputs since the last call."""
+        log = list(self.keyboard.log)
+        self.keyboard.log.clear()
+        return log
+
+    def down(self, usage: int) -> None:
+        """A key goes down; its place follows from its usage."""
+        ms = int(self.clock.now * 1000) & 0xFFFF
+        self.post(KeyPressed(usage, usage >> 4, usage & 15, ms, self.clock.now))
+
+    def up(self, usage: int) -> None:
+        """A key goes up."""
+        ms = int(self.clock.now * 1000) & 0xFFFF
+        self.post(KeyReleased(usage, usage >> 4, usage & 15, ms, self.clock.now))
+
+    def press(self, usage: int, hold_s: float = 0.0) -> None:
+        """One key down and up."""
+        self.down(usage)
+        self.advance(hold_s)
+        self.up(usage)
+
+    def press_macro(self, number: int) -> None:
+        """A companion key of the firmware."""
+        ms = int(self.clock.now * 1000) & 0xFFFF
+        self.post(MacroTriggered(number, ms, self.clock.now))
+
+    def type(self, text: str, gap_s: float = 0.1) -> None:
+        """Type as a person does: `gap_s` seconds pass after each key."""
+        for stroke in keys_for(text, US):
+            for usage, is_down in stroke.actions():
+                if is_down:
+                    self.down(usage)
+                else:
+                    self.up(usage)
+            self.advance(gap_s)
+
+    def suggest(self, *words: tuple[str, float], request: int | None = None) -> None:
+        """The engine answers with candidates."""
+        self.post(suggestions(self.request if request is None else request, *words))
+
+    @property
+    def picture(self) -> str:
+        """What stands on the display now."""
+        return drawn(self.keyboard.frame, self.keyboard.columns)
+
+
+def suggestions(
+    request: int, *words: tuple[str, float], cancelled: bool = False
+) -> SuggestionsReady:
+    """An answer of the engine to a Suggest."""
+    return SuggestionsReady(
+        request=request,
+        candidates=[Candidate(text=text, probability=share) for text, share in words],
+        reused=7,
+        computed=1,
+        milliseconds=12.0,
+        cancelled=cancelled,
+    )
