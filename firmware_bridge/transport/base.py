@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A transport carries whole reports, unchanged and in order. It knows nothing of frames.
 
-Only the I/O thread that opened a transport may call it. Every implementation (virtual, replay, hid,
-serial) passes tests/contract/test_transport_contract.py.
+Only the I/O thread that opened a transport may call it, `wake` excepted. Every implementation
+(virtual, replay, hid, serial) passes tests/contract/test_transport_contract.py.
 """
 
 from __future__ import annotations
@@ -38,6 +38,18 @@ class Transport(Protocol):
         """Bytes of one report, known before `open` and constant afterwards (32 on QMK)."""
         ...
 
+    @property
+    def wakeable(self) -> bool:
+        """Whether `wake` ends a read. Where it cannot (hidapi waits in C), the reader has to poll."""
+        ...
+
+    def wake(self) -> None:
+        """Let the read in progress, or else the next one, return at once.
+
+        Any thread may call this at any time, also before `open` and after `close`.
+        """
+        ...
+
     def open(self) -> None:
         """Open the device.
 
@@ -47,7 +59,7 @@ class Transport(Protocol):
         ...
 
     def read(self, timeout_s: float) -> bytes | None:
-        """The next report, or None after `timeout_s` (> 0) without one.
+        """The next report, or None after `timeout_s` (> 0) without one, or sooner after `wake`.
 
         Raises:
             DeviceGoneError: the device went away; every later call raises it too.

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One connection to one keyboard as a state machine: reports and clock times in, reports and events out.
+
+It reads no clock and touches no device, so every fault can be tested without waiting. At most one
+frame is unanswered at any time (the keyboard's own KEY frames excepted). A frame that gets no answer
+is sent again under a new seq; an answer to any of its copies counts, all frames may be repeated.
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from firmware_bridge.errors import FrameError
+from firmware_bridge.events import BridgeEvent, KeyReleased, LinkReady
+from firmware_bridge.link_keys import KeyFeed
+from firmware_bridge.link_output import AnyChannel, Output, UnfitContentError
+from firmware_bridge.link_state import (
+    LinkOptions,
+    LinkProblem,
+    LinkStats,
+    SessionEndedError,
+    SessionIds,
+)
+from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode, encode
+from firmware_bridge.protocol.messages import (
+    NONCE_TRANSFORM,
+    Ack,
+    Caps,
+    EventKinds,
+    Hello,
+    KeyReport,
+    Message,
+    Nak,
+    NakReason,
+    Parts,
+    Release,
+    Subscribe,
+)
+
+_log = logging.getLogger(__name__)
+
+_VIA_UNHANDLED = 0xFF  # VIA returns a frame that it does not know with this in its first byte
+
+
+class _Phase(enum.Enum):
+    GREETING = enum.auto()
+    SUBSCRIBING = enum.auto()
+    READY = enum.auto()
+
+
+@dataclass(slots=True)
+class _Request:
+    """The frame that waits for its answer; `seqs` are those of all its copies."""
+
+    message: Message
+    first: bool
+    last: bool
+    channel: AnyChannel | None
+    report: bytes = b""
+    seqs: list[int] = field(default_factory=list)
+    sent_at: float = 0.0
+    deadline: float = float("inf")  # until `written`
+
+
+class Session:
+    """From HELLO to the end of one connection."""
+
+    def __init__(
+        self,
+        report_length: int,
+        ids: SessionIds,
+        seqs: Iterator[int],
+        output: Output,
+        options: LinkOptions,
+        stats: LinkStats,
+        wall_clock: Callable[[], float],
+    ) -> None:
+        """`seqs` gives the number of each frame and outlives the session, so that an answer to a frame of the
+        session before never fits. `wall_clock` must go on while the computer sleeps.
+        """
+        self._report_length = report_length
+        self._ids = ids
+        self._seqs = seqs
+        self._output = output
+        self._options = options
+        self._stats = stats
+        self._wall_clock = wall_clock
+        self._phase = _Phase.GREETING
+        self._request: _Request | None = None
+        self._not_before = float("-inf")  # of the next SUBSCRIBE
+        self._subscribed_at = (
+            0.0,
+            0.0,
+        )  # clock and wall clock of the last SUBSCRIBE that was taken
+        self._keys = KeyFeed(stats)
+        self._announced = False
+        self._warned: set[str] = set()
+        self.capabilities: Capabilities | None = None
+        self.problem: LinkProblem | None = None
+        """Why the session is not ready although it goes on."""
+
+    @property
+    def ready(self) -> bool:
+        return self._phase is _Phase.READY
+
+    def next_report(self, now: float) -> bytes | None:
+        """The report to write now; call `written` after it.
+
+        Raises:
+            SessionEndedError: the keyboard left a frame unanswered too often.
+        """
+        request = self._request
+        if request is None:
+            request = self._request = self._next_request(now)
+            if request is None:
+                return None
+        elif now < request.deadline:
+            return None
+        elif len(request.seqs) > self._options.retries:
+            raise SessionEndedError(
+                LinkProblem.NO_ANSWER if self._phase is _Phase.GREETING else LinkProblem.SILENT
+            )
+        else:
+            self._stats.retries += 1
+        request.seqs.append(next(self._seqs) & 0xFF)
+        request.report = self._encode(request)
+        return request.report
+
+    def written(self, now: float) -> None:
+        """The report of the last `next_report` has gone out."""
+        self._stats.reports_out += 1
+        request = self._request
+        if request is None:
+            return
+        request.sent_at = now
+        request.deadline = now + self._options.answer_timeout_s
+        display = self._output.display
+        if request.channel is display and not display.begun and len(request.seqs) == 1:
+            self._stats.first_report_s = now - display.wanted_at
+
+    def deadline(self) -> float:
+        """The clock time at which `next_report` must be asked again if no report comes before."""
+        if self._request is not None:
+            return self._request.deadline
+        if self._phase is _Phase.READY:
+            return min(self._not_before, self._output.due())
+        return self._not_before
+
+    def take(self, report: bytes, now: float) -> list[BridgeEvent]:
+        """What a report from the keyboard means.
+
+        Raises:
+            SessionEndedError: the keyboard refused us, or is not one of ours.
+        """
+        self._stats.reports_in += 1
+        try:
+            self._refuse_echo(report)
+            frame = decode(report)
+            if frame.client != self._ids.client:
+                raise FrameError("client", "not ours")
+            return self._take_frame(frame, now)
+        except FrameError:
+            self._stats.foreign += 1
+            return []
+
+    def farewell(self) -> bytes | None:
+        """A last report that gives everything back; None if the keyboard has nothing of ours."""
+        if self._phase is not _Phase.READY:
+            return None
+        everything = Parts.DISPLAY | Parts.LIGHTS | Parts.STATUS | Parts.SUBSCRIPTION
+        message = Release(everything)
+        frame = Frame(message.type, self._ids.client, next(self._seqs) & 0xFF, message.pack())
+        return encode(frame, self._report_length)
+
+    def lift_keys(self, now: float) -> list[KeyReleased]:
+        """Releases of all keys that are down, because nobody will tell of them any more."""
+        return self._keys.lift_all(now)
+
+    def _next_request(self, now: float) -> _Request | None:
+        if self._phase is _Phase.GREETING:
+            hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
+            return _Request(hello, True, True, None)
+        assert self.capabilities is not None
+        if now >= self._not_before:
+            kinds = EventKinds(self.capabilities.features & (Feature.KEYS | Feature.MACROS))
+            return _Request(Subscribe(kinds), True, True, None)
+        while self._phase is _Phase.READY:
+            try:
+                turn = self._output.next_turn(now, self.capabilities)
+            except UnfitContentError as error:  # the channel has given it up, so this ends
+                self._warn_once(f"not shown: {error}")
+                continue
+            if turn is None:
+                break
+            channel, step = turn
+            return _Request(step.message, step.first, step.last, channel)
+        return None
+
+    def _encode(self, request: _Request) -> bytes:
+        message = request.message
+        frame = Frame(
+            message.type, self._ids.client, request.seqs[-1], message.pack(), request.first,
+            request.last,
+        )  # fmt: skip
+        return encode(frame, self._report_length)
+
+    def _refuse_echo(self, report: bytes) -> None:
+        """Firmware without our module returns what it does not know: Vial as it is, VIA marked."""
+        request = self._request
+        if self._phase is _Phase.GREETING and request is not None and len(report) > 1:
+            echo = report[1:] == request.report[1:]
+            if echo and report[0] in (request.report[0], _VIA_UNHANDLED):
+                raise SessionEndedError(LinkProblem.NO_MODULE)
+
+    def _take_frame(self, frame: Frame, now: float) -> list[BridgeEvent]:
+        match frame.type:
+            case FrameType.KEY:
+                if self._phase is not _Phase.READY:
+                    self._stats.stale += 1  # of a subscription before this session
+                    return []
+                return self._keys.take(KeyReport.unpack(frame.payload), now)
+            case FrameType.CAPS:
+                caps = Caps.unpack(frame.payload)
+                if caps.proof != self._ids.nonce ^ NONCE_TRANSFORM:
+                    raise FrameError("nonce", "not ours")
+                if self._answered(frame.seq, FrameType.HELLO, now) is not None:
+                    self._meet(caps.capabilities)
+            case FrameType.ACK:
+                done = Ack.unpack(frame.payload).done
+                request = self._answered(frame.seq, done, now)
+                if request is not None:
+                    return self._acknowledged(request, now)
+            case FrameType.NAK:
+                nak = Nak.unpack(frame.payload)
+                request = self._answered(frame.seq, nak.refused, now)
+                if request is not None:
+                    self._stats.naks += 1
+                    return self._refused(request, nak.reason, now)
+            case _:
+                raise FrameError("type", "from a host")
+        return []
+
+    def _answered(self, seq: int, kind: int, now: float) -> _Request | None:
+        """The open request if this answers it, which it then no longer is."""
+        request = self._request
+        if request is None or seq not in request.seqs or kind != request.message.type:
+            self._stats.stale += 1
+            return None
+        self._request = None
+        if len(request.seqs) == 1:  # else it is not known which copy was answered
+            self._stats.rtt_s = now - request.sent_at
+            self._stats.rtt_worst_s = max(self._stats.rtt_worst_s, self._stats.rtt_s)
+        return request
+
+    def _meet(self, board: Capabilities) -> None:
+        speaks_ours = board.protocol_low <= PROTOCOL_VERSION <= board.protocol_high
+        if not speaks_ours or board.report_length != self._report_length:
+            raise SessionEndedError(LinkProblem.INCOMPATIBLE)
+        self.capabilities = board
+        self._phase = _Phase.SUBSCRIBING
+
+    def _acknowledged(self, request: _Request, now: float) -> list[BridgeEvent]:
+        if request.channel is None:
+            return self._subscribed(now)
+        if request.channel.acknowledged() and request.channel is self._output.display:
+            self._stats.shown_s = now - request.channel.wanted_at
+        return []
+
+    def _subscribed(self, now: float) -> list[BridgeEvent]:
+        at = (now, self._wall_clock())
+        before, self._subscribed_at = self._subscribed_at, at
+        self._not_before = now + self._options.heartbeat_s
+        if self._phase is _Phase.READY:
+            gap = max(at[0] - before[0], at[1] - before[1])
+            if gap > self._options.longest_gap_s:
+                # The firmware gave our display back in between and began a new subscription.
+                raise SessionEndedError(LinkProblem.SUSPENDED)
+            return []
+        self._phase = _Phase.READY
+        self.problem = None
+        self._keys.begin()
+        self._output.forget()
+        if self._announced:
+            return []
+        self._announced = True
+        assert self.capabilities is not None
+        return [LinkReady(self.capabilities)]
+
+    def _refused(self, request: _Request, reason: NakReason, now: float) -> list[BridgeEvent]:
+        if request.message.type is FrameType.HELLO:
+            raise SessionEndedError(LinkProblem.INCOMPATIBLE)
+        if reason is NakReason.BUSY:
+            if self._announced:
+                raise SessionEndedError(LinkProblem.IN_USE)
+            self.problem = LinkProblem.IN_USE
+            self._not_before = now + self._options.busy_retry_s
+            return []
+        if request.channel is None:
+            raise SessionEndedError(LinkProblem.INCOMPATIBLE)
+        if reason is NakReason.NOT_SUBSCRIBED:
+            self._phase = _Phase.SUBSCRIBING
+            self._not_before = float("-inf")
+            return list(self.lift_keys(now))
+        self._warn_once(f"the keyboard refused {request.message.type.name}: {reason.name}")
+        request.channel.refused()
+        return []
+
+    def _warn_once(self, message: str) -> None:
+        """A stream of updates may meet the same refusal 20 times a second."""
+        if message not in self._warned:
+            self._warned.add(message)
+            _log.warning("%s", message)

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A keyboard without hardware: the firmware core behind something that behaves like its USB port.
+
+The port has an IN queue of 64 reports per open handle, as Linux and Windows keep it. With one handle
+a full queue makes the core keep its events, as a full endpoint does; with several, every handle gets
+every report, and only the slow one misses some (hidraw and the Windows HID class do the same). While
+no handle is open nobody polls the endpoint and nothing can be sent.
+
+The keyboard has no thread. Its firmware runs whenever somebody touches or looks at it, with the time
+of that moment, so nothing goes on unseen and an idle keyboard costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from firmware_bridge.display.frame import BitmapFrame
+from firmware_bridge.errors import DeviceGoneError
+from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
+from firmware_bridge.lights.overlay import Rgb
+from firmware_bridge.protocol.messages import Status
+from firmware_bridge.transport.base import DeviceIdentity
+
+IN_QUEUE_REPORTS = (
+    64  # Linux HIDRAW_BUFFER_SIZE; the Windows HID class is set to the same by hidapi
+)
+
+
+class VirtualKeyboard:
+    """Keys to press, a panel and LEDs to look at, a plug to pull. Every method from any thread.
+
+    No method waits for the host: the lock is held for one call into the firmware core at most.
+    """
+
+    def __init__(
+        self, config: BoardConfig | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.config = config or BoardConfig()
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._handles: list[VirtualTransport] = []
+        self._core: FirmwareCore | None = None
+        self.plug()
+
+    @property
+    def plugged(self) -> bool:
+        return self._core is not None
+
+    def plug(self) -> None:
+        """Connect and power the keyboard; nothing happens if it is."""
+        with self._changed:
+            if self._core is None:
+                self._core = FirmwareCore(self.config, self._send)
+
+    def unplug(self) -> None:
+        """Take its power: the firmware forgets everything, open handles are dead."""
+        with self._changed:
+            self._core = None
+            for handle in self._handles:
+                handle._gone = True
+            self._handles.clear()
+            self._changed.notify_all()
+
+    def press(self, keycode: int, row: int | None = None, column: int | None = None) -> bool:
+        """A key goes down. False: no host asked for keys, or the event was dropped, or no power.
+
+        `keycode` is a HID usage or a QMK keycode. Without a position every keycode has its own.
+        """
+        return self._key(keycode, row, column, pressed=True)
+
+    def release(self, keycode: int, row: int | None = None, column: int | None = None) -> bool:
+        """A key goes up; see `press`."""
+        return self._key(keycode, row, column, pressed=False)
+
+    def macro(self, number: int) -> bool:
+        """Companion key `number` goes down and up; see `press`."""
+        with self._changed:
+            if self._core is None:
+                return False
+            now_ms = self._now_ms()
+            taken = [self._core.macro_event(number, pressed, now_ms) for pressed in (True, False)]
+            self._core.task(now_ms)
+            return all(taken)
+
+    def panel(self) -> BitmapFrame:
+        """What the OLED shows now, as the host sees it; dark while the host has not taken it."""
+        with self._changed:
+            core = self._run()
+            return self._dark_picture() if core is None else core.picture()
+
+    def leds(self) -> tuple[Rgb | None, ...]:
+        """The overlay's colour of each LED now; None where the board's own lighting shows."""
+        with self._changed:
+            core = self._run()
+            if core is None:
+                return (None,) * self.config.led_count
+            return core.led_colors(self._now_ms())
+
+    @property
+    def display_taken(self) -> bool:
+        """Whether the OLED shows something of the host's instead of the board's own screen."""
+        with self._changed:
+            core = self._run()
+            return core is not None and core.display_taken
+
+    @property
+    def status(self) -> Status:
+        with self._changed:
+            core = self._run()
+            return Status.IDLE if core is None else core.status
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether a host is subscribed."""
+        with self._changed:
+            core = self._run()
+            return core is not None and core.subscribed
+
+    def _key(self, keycode: int, row: int | None, column: int | None, *, pressed: bool) -> bool:
+        row = keycode >> 8 if row is None else row
+        column = keycode & 0xFF if column is None else column
+        with self._changed:
+            if self._core is None:
+                return False
+            now_ms = self._now_ms()
+            taken = self._core.key_event(row, column, keycode, pressed, now_ms)
+            self._core.task(now_ms)
+            return taken
+
+    def _now_ms(self) -> int:
+        return int(self._clock() * 1000)
+
+    def _run(self) -> FirmwareCore | None:
+        if self._core is not None:
+            self._core.task(self._now_ms())
+        return self._core
+
+    def _dark_picture(self) -> BitmapFrame:
+        width, height = self.config.panel_width, self.config.panel_height
+        if self.config.rotation % 2:
+            width, height = height, width
+        return BitmapFrame(width, height, bytes(width * height // 8))
+
+    def _send(self, report: bytes) -> bool:
+        """The core's send hook; runs under the lock."""
+        taken = False
+        for handle in self._handles:
+            if len(handle._queue) < IN_QUEUE_REPORTS:
+                handle._queue.append(report)
+                taken = True
+        self._changed.notify_all()
+        return taken
+
+
+class VirtualTransport:
+    """One open handle of a virtual keyboard."""
+
+    def __init__(self, keyboard: VirtualKeyboard, name: str = "virtual") -> None:
+        self._keyboard = keyboard
+        self._identity = DeviceIdentity("virtual", location=name, product="Thock virtual keyboard")
+        self._queue: deque[bytes] = deque()
+        self._gone = True
+        self._woken = False
+
+    @property
+    def identity(self) -> DeviceIdentity:
+        return self._identity
+
+    @property
+    def report_length(self) -> int:
+        return self._keyboard.config.report_length
+
+    @property
+    def wakeable(self) -> bool:
+        return True
+
+    def wake(self) -> None:
+        with self._keyboard._changed:
+            self._woken = True
+            self._keyboard._changed.notify_all()
+
+    def open(self) -> None:
+        keyboard = self._keyboard
+        with keyboard._changed:
+            if not keyboard.plugged:
+                raise DeviceGoneError("the virtual keyboard is unplugged")
+            if self not in keyboard._handles:
+                self._queue.clear()
+                self._gone = False
+                keyboard._handles.append(self)
+
+    def read(self, timeout_s: float) -> bytes | None:
+        deadline = time.monotonic() + timeout_s
+        keyboard = self._keyboard
+        with keyboard._changed:
+            while True:
+                self._check_open()
+                keyboard._run()  # a place that became free may take an event that waits
+                if self._queue:
+                    return self._queue.popleft()
+                remaining = deadline - time.monotonic()
+                if self._woken or remaining <= 0:
+                    self._woken = False
+                    return None
+                keyboard._changed.wait(remaining)
+
+    def write(self, report: bytes) -> None:
+        if not 0 < len(report) <= self.report_length:
+            raise ValueError(f"a report has 1 to {self.report_length} bytes")
+        keyboard = self._keyboard
+        with keyboard._changed:
+            self._check_open()
+            core = keyboard._core
+            assert core is not None
+            now_ms = keyboard._now_ms()
+            core.receive(report.ljust(self.report_length, b"\0"), now_ms)
+            core.task(now_ms)
+
+    def close(self) -> None:
+        with self._keyboard._changed:
+            self._gone = True
+            self._queue.clear()
+            if self in self._keyboard._handles:
+                self._keyboard._handles.remove(self)
+
+    def _check_open(self) -> None:
+        if self._gone:
+            raise DeviceGoneError("the virtual keyboard was unplugged or its handle is closed")
