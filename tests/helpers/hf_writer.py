@@ -104,7 +104,11 @@ def make_tiny_hf(
     )
     if tokenizer:
         tiny_tokenizer(vocab).save(str(folder / "tokenizer.json"))
-        settings = {"bos_token": BOS, "eos_token": EOS, "chat_template": CHAT_TEMPLATE}
+        settings: dict[str, object] = {
+            "bos_token": BOS,
+            "eos_token": EOS,
+            "chat_template": CHAT_TEMPLATE,
+        }
         settings |= {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "clean_up_tokenization_spaces": False,
@@ -155,7 +159,10 @@ def hf_config(config: ModelConfig, dtype: str = "float32") -> dict[str, Any]:
 def tiny_tokenizer(vocab: int | None = None) -> Tokenizer:
     """The tokeniser of every tiny BPE model, as the `tokenizers` library runs it (GPT-2 pattern)."""
     tokens, merges = bpe_vocabulary(vocab)
-    bpe = models.BPE({t: i for i, t in enumerate(tokens)}, [tuple(m.split(" ")) for m in merges])
+    bpe = models.BPE(
+        {t: i for i, t in enumerate(tokens)},
+        [(a, b) for a, _, b in (m.partition(" ") for m in merges)],
+    )
     tokenizer = Tokenizer(bpe)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
     tokenizer.decoder = decoders.ByteLevel()
