@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the engine child needs of a loaded model. ModelRunner is the real one, FakeModel the scripted one.
 
-Every implementation passes tests/ipc/test_model_contract.py.
+Every implementation passes tests/ipc/test_engine_contract.py.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Supervised(Talk):
             limits=limits or ClientLimits(),
             clock=clock,
         )
-        super().__init__(self.client.send)  # type: ignore[arg-type]  tests send requests only
+        super().__init__(self.client.send)  # type: ignore[arg-type]
         self.states: queue.SimpleQueue[tuple[EngineState, str]] = queue.SimpleQueue()
 
     def until(self, state: EngineState) -> str:

@@ -110,7 +110,7 @@ def test_pickled_data_is_not_loaded(ends: tuple[Connection, Channel[Command]]) -
 
 
 def test_an_oversized_frame_is_refused_unread(ends: tuple[Connection, Channel[Command]]) -> None:
-    ends[0]._send(struct.pack("!i", MAX_MESSAGE_BYTES + 1))  # type: ignore[attr-defined]  header only
+    ends[0]._send(struct.pack("!i", MAX_MESSAGE_BYTES + 1))  # type: ignore[attr-defined]
     with pytest.raises(ChannelClosedError, match="over the limit"):
         ends[1].receive()
 

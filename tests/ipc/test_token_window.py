@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -36,7 +37,7 @@ def test_short_text_is_whole() -> None:
 def test_typing_moves_the_front_once_per_step() -> None:
     window = TokenWindow(128, 32)
     fronts = [window.cut(range(n))[0] for n in range(1, 1000)]
-    moves = sum(a != b for a, b in zip(fronts, fronts[1:], strict=False))
+    moves = sum(a != b for a, b in itertools.pairwise(fronts))
     assert moves == (999 - 128 + 31) // 32
 
 
