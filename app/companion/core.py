@@ -87,9 +87,16 @@ class Companion:
         self._subscribers = (*self._subscribers, subscriber)
         subscriber(self._state)
 
-    def start(self) -> None:
-        """Start the thread; it ends after a Stop."""
-        self._thread = threading.Thread(target=self.run, name="companion", daemon=True)
+    def start(self, on_end: Callable[[], None] = lambda: None) -> None:
+        """Start the thread. It ends after a Stop, and calls `on_end` as the last thing."""
+
+        def live() -> None:
+            try:
+                self.run()
+            finally:
+                on_end()
+
+        self._thread = threading.Thread(target=live, name="companion", daemon=True)
         self._thread.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:

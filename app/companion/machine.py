@@ -120,7 +120,7 @@ class CompanionMachine:
             case EventsDropped(count=count):
                 self._dropped += count
                 self._lose_track(message)
-                self._notify(f"{count} keys lost")
+                self._notify("1 key lost" if count == 1 else f"{count} keys lost")
             case LinkReady(capabilities=capabilities):
                 self._connect(capabilities)
             case LinkLost():

@@ -59,23 +59,28 @@ class Desk:
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
         """Send the command that `build` makes of a fresh request number; that number.
 
-        None if the engine is not there: whoever asks tries again at `engine_ready`.
+        None if the engine is not there: whoever asks tries again at `engine_came`.
         """
-        if not self.engine_ready:
+        number = self._last_request + 1
+        if not self._send(build(number)):
             return None
-        self._last_request += 1
+        self._last_request = number
+        return number
+
+    def cancel(self, request: int | None) -> None:
+        """Ask the engine to stop `request`, if there is one."""
+        if request is not None:
+            self._send(Cancel(request=request))
+
+    def _send(self, command: EngineCommand) -> bool:
+        if not self.engine_ready:
+            return False
         try:
-            self._engine.send(build(self._last_request))
+            self._engine.send(command)
         except EngineUnavailableError:
             # It died a moment ago; its state change is on the way and tells the modes.
             self.engine_ready = False
-            return None
-        return self._last_request
-
-    def cancel(self, request: int | None) -> None:
-        """Ask the engine to stop `request`, if there is one; its answer is no longer waited for."""
-        if request is not None:
-            self.request(lambda _: Cancel(request=request))
+        return self.engine_ready
 
     def measured(self, mode: ModeName, request: int, since: float) -> None:
         """Note how long the first answer to `request` took since its cause, a monotonic time."""

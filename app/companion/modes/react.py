@@ -32,6 +32,8 @@ class ReactMode:
         self._desk = desk
         self._words = load_prompt("react", desk.settings.language)
         self._moods = load_moods()
+        # One margin for all of them, so that the head stays where it is when the mood changes.
+        self._face_columns = max(len(row) for mood in self._moods.values() for row in mood.face)
         self._rhythm = Rhythm()
         self._mood: Mood | None = None
         self._share = 0.0
@@ -120,9 +122,8 @@ class ReactMode:
         if self._mood is None:
             return View(_HINT, status, DARK)
         size = self._desk.size
-        face = self._mood.face
-        margin = max(size.columns - 1 - max(map(len, face)), 0) // 2
-        lines = padded([" " * margin + row for row in face], FACE_ROWS)
+        margin = " " * (max(size.columns - 1 - self._face_columns, 0) // 2)
+        lines = padded([margin + row for row in self._mood.face], FACE_ROWS)
         if size.is_tall:
             lines = ["react", *lines, "", f"{self._mood.label} {self._share:.0%}"]
         return View(tuple(lines), status, self._mood.lights)

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""React mode: what makes it choose, how often a mood may change, what the model is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.companion.messages import CancelReply
+from app.companion.modes.moods import load_moods, parse_moods
+from app.companion.modes.rhythm import Rhythm
+from app.companion.prompts import load_prompt
+from app.settings import ModeName, ReactSettings, Settings
+from engine.client import EngineState
+from engine.messages import Cancel, Choose, LabelChosen
+from firmware_bridge.keys.usage import Usage
+from tests.helpers.companion import Desk
+
+WORDS = load_prompt("react", "en")
+
+
+def picture(*rows: str) -> str:
+    return "\n".join(f"|{row:<21}|" for row in rows)
+
+
+HAPPY = picture("    .--------.", "   |  ^    ^  |", "   |   \\__/   |", "    '--------'")
+
+
+def reacting(**options: int) -> Desk:
+    return Desk(Settings(mode=ModeName.REACT), **options)
+
+
+def choose(desk: Desk, label: str, request: int | None = None, *, cancelled: bool = False) -> None:
+    desk.post(
+        LabelChosen(
+            request=desk.request if request is None else request,
+            label=label,
+            probability=0.75,
+            milliseconds=3,
+            cancelled=cancelled,
+        )
+    )
+
+
+def asked(desk: Desk) -> list[str]:
+    """The user turn of every Choose."""
+    return [c.turns[-1].content for c in desk.engine.commands if isinstance(c, Choose)]
+
+
+def test_a_line_brings_a_mood_with_its_face_and_light() -> None:
+    desk = reacting()
+    desk.take()
+    desk.type("it works!\n", gap_s=0.2)
+    (said,) = asked(desk)
+    assert 'Last line typed: "it works!"' in said
+    assert "Rhythm: steady" in said
+    assert "Last event: a line was ended" in said
+    assert "calm, happy, focused" in said
+    desk.take()
+    choose(desk, "happy")
+    assert desk.take() == ["status listening", HAPPY, "lights 120,112,33 solid"]
+    assert desk.state.reply == "happy"
+    assert desk.state.latency is not None
+    assert desk.state.latency.milliseconds == pytest.approx(200)
+
+
+def test_a_tall_display_names_the_mood() -> None:
+    desk = reacting(rows=8)
+    desk.type("x\n")
+    choose(desk, "happy")
+    assert desk.picture == "\n".join((picture("react"), HAPPY, picture("", "happy 75%", "")))
+
+
+def test_a_pause_a_macro_key_and_the_ask_key_are_causes_too() -> None:
+    desk = reacting()
+    desk.type("hm")
+    desk.advance(0.8)
+    assert asked(desk) == []
+    desk.advance(0.2)
+    assert "Last event: a pause" in asked(desk)[-1]
+    choose(desk, "calm")
+    desk.advance(2)
+    desk.press_macro(7)
+    assert "Last event: macro key 7 was pressed" in asked(desk)[-1]
+    choose(desk, "calm")
+    desk.advance(2)
+    desk.press_macro(1)
+    assert "Last event: none" in asked(desk)[-1]
+    assert len(asked(desk)) == 3
+
+
+def test_the_mood_changes_at_most_once_a_second() -> None:
+    """Causes come every 50 ms and the engine answers at once, each time with another mood."""
+    desk = reacting()
+    labels = list(load_moods())
+    changes = []
+    for i in range(100):
+        desk.press_macro(9)
+        before = desk.state.reply
+        if desk.engine.commands and desk.request not in [n for n, _ in changes]:
+            choose(desk, labels[len(changes) % len(labels)])
+            if desk.state.reply != before:
+                changes.append((desk.request, desk.clock.now))
+        desk.advance(0.05)
+    times = [at for _, at in changes]
+    assert 4 <= len(times) <= 6, "5 s hold 5 changes, one each second"
+    assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 1.0
+
+
+def test_one_request_at_a_time_and_the_newest_cause_is_kept() -> None:
+    desk = reacting()
+    desk.press_macro(5)
+    desk.press_macro(6)
+    desk.press_macro(7)
+    assert len(asked(desk)) == 1
+    choose(desk, "calm")
+    assert len(asked(desk)) == 1
+    desk.advance(0.9)
+    assert len(asked(desk)) == 1
+    desk.advance(0.2)
+    assert "macro key 7" in asked(desk)[-1]
+    assert len(asked(desk)) == 2
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_answers_that_are_not_waited_for_change_nothing(cancelled: bool) -> None:
+    desk = reacting()
+    desk.press_macro(5)
+    choose(desk, "sad", request=desk.request + (not cancelled), cancelled=cancelled)
+    assert desk.state.reply == ""
+
+
+def test_cancel_puts_the_face_away() -> None:
+    desk = reacting()
+    desk.press_macro(5)
+    choose(desk, "happy")
+    desk.advance(2)
+    desk.press_macro(5)
+    desk.take()
+    desk.post(CancelReply())
+    assert desk.take()[0] == "cancel 2"
+    assert isinstance(desk.engine.commands[-1], Cancel)
+    assert desk.picture == picture("react", "Type a line or", "press a macro key.", "")
+
+
+def test_a_cause_before_the_engine_came_is_kept() -> None:
+    desk = reacting(is_ready=False)
+    desk.press_macro(5)
+    desk.advance(3)
+    assert asked(desk) == []
+    desk.engine_is(EngineState.READY)
+    assert len(asked(desk)) == 1
+
+
+def test_only_the_end_of_a_long_line_goes_to_the_model() -> None:
+    desk = reacting()
+    desk.type("a" * 100 + "z" * 80 + "\n", gap_s=0.01)
+    assert f'"{"z" * 80}"' in asked(desk)[-1]
+
+
+def test_a_line_with_braces_is_only_text() -> None:
+    desk = reacting()
+    desk.type("{labels} {0} %s\n")
+    assert 'typed: "{labels} {0} %s"' in asked(desk)[-1]
+
+
+@pytest.mark.parametrize(("gap_s", "words"), [(0.4, "slow"), (0.2, "steady"), (0.1, "fast")])
+def test_rhythm_is_named_by_its_speed(gap_s: float, words: str) -> None:
+    rhythm = Rhythm()
+    for i in range(20):
+        rhythm.add(i * gap_s, is_correction=False)
+    assert rhythm.describe(WORDS, 19 * gap_s) == words
+
+
+def test_rhythm_names_corrections_and_silence() -> None:
+    rhythm = Rhythm()
+    assert rhythm.describe(WORDS, 0) == "not typing"
+    for i in range(20):
+        rhythm.add(i * 0.2, is_correction=i % 4 == 0)
+    assert rhythm.describe(WORDS, 3.8) == "steady, with many corrections"
+    assert rhythm.describe(WORDS, 30) == "not typing"
+    rhythm.wipe()
+    assert rhythm.keys_per_second(3.8) == 0
+
+
+def test_backspaces_count_as_corrections() -> None:
+    desk = reacting()
+    desk.type("ab\bab\b\n")
+    assert "fast, with many corrections" in asked(desk)[-1]
+
+
+def test_the_moods_fit_the_display_and_begin_differently() -> None:
+    moods = load_moods()
+    assert len(moods) >= 6
+    assert len({label[:3] for label in moods}) == len(moods)
+    assert len({mood.face for mood in moods.values()}) == len(moods)
+    for mood in moods.values():
+        assert len(mood.face) == 4
+        assert mood.lights.fill is not None
+
+
+@pytest.mark.parametrize(
+    ("face", "reason"),
+    [("x" * 21, "larger"), ("\\n".join("abcde"), "larger"), ("\u263a", "ASCII")],
+)
+def test_a_face_that_does_not_fit_is_refused(face: str, reason: str) -> None:
+    source = f'[odd]\nface = "{face}"\ncolour = [1, 2, 3]\neffect = "solid"\n'
+    with pytest.raises(ValueError, match=reason):
+        parse_moods(source)
+
+
+def test_escape_and_arrows_are_no_lines() -> None:
+    desk = reacting()
+    desk.press(Usage.ESCAPE)
+    desk.press(Usage.UP)
+    assert asked(desk) == []
+
+
+def test_the_pause_that_counts_can_be_set() -> None:
+    desk = Desk(Settings(mode=ModeName.REACT, react=ReactSettings(pause_s=3)))
+    desk.type("hm")
+    desk.advance(2.5)
+    assert asked(desk) == []
+    desk.advance(1)
+    assert len(asked(desk)) == 1
