@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from app.models.catalogue import load_catalogue
 from app.models.errors import ModelStoreError
 from app.models.fetch import fetch_model
 from app.models.store import InstalledModel, ModelStore
+
+if TYPE_CHECKING:
+    from engine.formats.check import ModelReport
 
 
 @click.group()
@@ -73,14 +77,38 @@ def check(model: str) -> None:
     from engine.formats.check import check_model
 
     from engine.errors import EngineError
+    from engine.formats.check import check_model
 
     try:
-        path = ModelStore().find(model).path
-        with click.progressbar(length=1000, label="reading") as bar:
-            report = check_model(path, progress=lambda part: bar.update(int(part * 1000) - bar.pos))
+        path = ModelStore().find(model).target
+        with click.progressbar(length=1, label="reading") as bar:
+
+            def note(done: int, total: int) -> None:
+                bar.length = total
+                bar.update(done - bar.pos)
+
+            report = check_model(path, note)
     except (ModelStoreError, EngineError) as error:
         raise click.ClickException(str(error)) from error
-    click.echo(report.describe())
+    click.echo(_describe(report))
+
+
+def _describe(report: ModelReport) -> str:
+    types = ", ".join(f"{count} {name}" for name, count in report.tensor_types.items())
+    kind = report.tokenizer_kind.value
+    rows = [
+        ("model", report.name or report.path.name),
+        (
+            "format",
+            f"{report.format}, architecture {report.architecture}, {_size(report.file_bytes)}",
+        ),
+        ("weights", f"{report.parameters / 1e6:.1f} million in {types}"),
+        ("context", f"{report.context_length} tokens, vocabulary of {report.vocab_size}"),
+        ("tokeniser", f"{kind} {report.tokenizer_pre}".rstrip()),
+        ("chat template", "yes" if report.has_chat_template else "no"),
+        *(("note", warning) for warning in report.warnings),
+    ]
+    return "\n".join(f"{name:<14} {text}" for name, text in rows) + "\nThock can run this model."
 
 
 @command.command()

@@ -51,7 +51,7 @@ _ROWS: tuple[tuple[tuple[str, int, int], ...], ...] = (
     ),
     (
         ("Ctrl", 0xE0, 5), ("Gui", 0xE3, 5), ("Alt", 0xE2, 5), ("Space", 0x2C, 25),
-        ("AltGr", 0xE6, 5), ("`", 0x35, 5), ("Del", 0x4C, 5), ("Ctrl", 0xE4, 5),
+        ("AGr", 0xE6, 5), ("`", 0x35, 5), ("Del", 0x4C, 5), ("Ctrl", 0xE4, 5),
     ),
 )  # fmt: skip
 

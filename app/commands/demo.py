@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`thock demo`: the virtual keyboard, interactive or played from a script."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+from pathlib import Path
+
+import click
+
+from app.demo.blocks import style_for
+from app.demo.player import ScriptPlayer
+from app.demo.script import Line, ScriptError, parse_script
+from app.demo.station import GEOMETRIES, DemoStation, StationOptions
+from app.models.errors import ModelStoreError
+from app.models.store import ModelStore
+from app.settings import ModeName, Settings
+from engine.client import FAKE_ENGINE, MODEL_ENGINE
+
+DEFAULT_MODEL = "smollm2"
+_BORDER = 4
+
+
+@click.command()
+@click.option("--model", default=DEFAULT_MODEL, show_default=True, help="Name or path of a model.")
+@click.option(
+    "--engine", type=click.Choice(["cpu", "fake"]), default="cpu", show_default=True,
+    help="fake: scripted replies, no model needed.",
+)  # fmt: skip
+@click.option(
+    "--geometry", type=click.Choice(list(GEOMETRIES)), default="128x64", show_default=True
+)
+@click.option(
+    "--mode", type=click.Choice([m.value for m in ModeName]), default="suggest", show_default=True,
+    help="The mode to begin with.",
+)  # fmt: skip
+@click.option(
+    "--script", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Type this script with human timing, print what was seen, exit 1 on a failure.",
+)  # fmt: skip
+@click.option(
+    "--record", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the traffic with the keyboard to this file. It holds every key that you press.",
+)  # fmt: skip
+def command(
+    model: str, engine: str, geometry: str, mode: str, script: Path | None, record: Path | None
+) -> None:
+    """Try Thock without any hardware: a virtual keyboard that runs the firmware's own C code."""
+    lines = None
+    if script is not None:
+        try:
+            lines = parse_script(script.read_text(encoding="utf-8"))
+        except (ScriptError, OSError, UnicodeDecodeError) as error:
+            raise click.ClickException(f"{script}: {error}") from error
+    if record is not None:
+        click.echo(f"recording: {record} will hold every key that you press.", err=True)
+    options = StationOptions(
+        model=Path("fake") if engine == "fake" else _model_path(model),
+        geometry=geometry,
+        engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
+        record=record,
+        settings=Settings(mode=ModeName(mode)),
+    )
+    if lines is not None:
+        sys.exit(_play(options, lines))
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise click.ClickException("the demo wants a terminal; without one, use --script FILE.")
+    from app.demo.terminal import run_terminal
+
+    logging.getLogger().setLevel(logging.CRITICAL)  # the picture owns the terminal
+    run_terminal(options)
+
+
+def _model_path(name: str) -> Path:
+    try:
+        return ModelStore().find(name).target
+    except ModelStoreError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _play(options: StationOptions, lines: list[Line]) -> int:
+    width = GEOMETRIES[options.geometry][0]
+    style = style_for(shutil.get_terminal_size((width + _BORDER, 40)).columns, width)
+    with DemoStation(options) as station:
+        outcome = ScriptPlayer(station, style, click.echo).play(lines)
+        click.echo("")
+        click.echo("\n".join(station.latency.rows()))
+        keys = f"{len(station.heard)} of {len(station.typed)} keys arrived, in order"
+    for failure in outcome.failures:
+        click.echo(f"FAILED {failure}", err=True)
+    click.echo(f"{outcome.steps} steps, {len(outcome.failures)} failed, {keys}")
+    return 1 if outcome.failures else 0

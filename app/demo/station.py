@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole of Thock on a virtual keyboard: board, link, companion, engine, wired once."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from app.companion.core import Companion, Mailbox
+from app.companion.state import CompanionState
+from app.demo.board import BY_USAGE, LED_COUNT
+from app.demo.latency import LatencyTable
+from app.settings import Settings
+from engine.client import MODEL_ENGINE, EngineClient
+from firmware_bridge.events import BridgeEvent, KeyPressed
+from firmware_bridge.firmware.virtual_core import BoardConfig
+from firmware_bridge.keys.typist import KeyStroke
+from firmware_bridge.link import Link
+from firmware_bridge.transport.base import Transport
+from firmware_bridge.transport.replay import RecordingTransport
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+
+GEOMETRIES = {"128x32": (128, 32), "128x64": (128, 64)}
+
+
+@dataclass(frozen=True, slots=True)
+class StationOptions:
+    """What `thock demo` can choose."""
+
+    model: Path
+    geometry: str = "128x64"
+    engine_argv: Sequence[str] = MODEL_ENGINE
+    record: Path | None = None
+    settings: Settings = field(default_factory=Settings)
+
+
+class DemoStation:
+    """Start it with `with`. `typed` and `heard` count keys at the two ends of the way in.
+
+    Every figure in `latency` is measured here: the input path is the time for which a press holds up
+    the finger, the answers are those that the companion timed from the key to the first answer.
+    """
+
+    def __init__(self, options: StationOptions) -> None:
+        width, height = GEOMETRIES[options.geometry]
+        self.options = options
+        self.latency = LatencyTable()
+        self.keyboard = VirtualKeyboard(
+            BoardConfig(panel_width=width, panel_height=height, led_count=LED_COUNT)
+        )
+        self._mailbox = Mailbox()
+        self.engine = EngineClient(
+            self._mailbox.post, self._mailbox.engine_changed, argv=options.engine_argv
+        )
+        self.link = Link(self._open_transport, self._hear)
+        self.companion = Companion(self._mailbox, self.link, self.engine, options.settings)
+        self.typed: list[int] = []
+        self.heard: list[int] = []
+        self._changed = threading.Condition()
+        self._last_request = 0
+        self.companion.subscribe(self._note_state)
+
+    def __enter__(self) -> DemoStation:
+        self.companion.start()
+        self.link.start()
+        self.engine.start(self.options.model, self.options.settings.max_context)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.companion.stop()
+        self.link.stop()
+        self.engine.stop()
+
+    @property
+    def state(self) -> CompanionState:
+        return self.companion.state
+
+    def post(self, message: object) -> None:
+        """Hand a CompanionCommand over."""
+        self._mailbox.post(message)  # type: ignore[arg-type]
+
+    def stroke(self, stroke: KeyStroke, hold_s: float = 0.0) -> None:
+        """Press one key with its modifiers, hold it, let go."""
+        for usage, pressed in stroke.actions():
+            self.key(usage, pressed)
+            if pressed and usage == stroke.usage and hold_s:
+                time.sleep(hold_s)
+
+    def key(self, usage: int, pressed: bool) -> None:
+        """One key of the board goes down or up."""
+        place = BY_USAGE.get(usage)
+        row, column = (place.row, place.column) if place else (None, None)
+        started = time.perf_counter()
+        if pressed:
+            self.typed.append(usage)
+            self.keyboard.press(usage, row, column)
+        else:
+            self.keyboard.release(usage, row, column)
+        self.latency.record("key held up by the firmware", time.perf_counter() - started)
+
+    def wait_until(self, done: Callable[[CompanionState], bool], timeout_s: float) -> bool:
+        """Wait until `done` holds for the companion's state; False after `timeout_s`."""
+        with self._changed:
+            return self._changed.wait_for(lambda: done(self.companion.state), timeout_s)
+
+    def _open_transport(self) -> Transport:
+        transport = VirtualTransport(self.keyboard)
+        if self.options.record is None:
+            return transport
+        return RecordingTransport(transport, self.options.record)
+
+    def _hear(self, event: BridgeEvent) -> None:
+        if isinstance(event, KeyPressed):
+            self.heard.append(event.keycode)
+        self._mailbox.post(event)
+
+    def _note_state(self, state: CompanionState) -> None:
+        with self._changed:
+            latency = state.latency
+            if latency is not None and latency.request != self._last_request:
+                self._last_request = latency.request
+                self.latency.record(f"{latency.mode}: key to answer", latency.milliseconds / 1e3)
+            self._changed.notify_all()
