@@ -74,8 +74,6 @@ def list_models() -> None:
 @click.argument("model")
 def check(model: str) -> None:
     """Read every tensor of MODEL (a name or a path) and say whether Thock can run it."""
-    from engine.formats.check import check_model
-
     from engine.errors import EngineError
     from engine.formats.check import check_model
 
