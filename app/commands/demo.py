@@ -10,16 +10,14 @@ from pathlib import Path
 
 import click
 
+from app.commands.options import DEFAULT_MODEL, model_path
 from app.demo.blocks import style_for
 from app.demo.player import ScriptPlayer
 from app.demo.script import Line, ScriptError, parse_script
 from app.demo.station import GEOMETRIES, DemoStation, StationOptions
-from app.models.errors import ModelStoreError
-from app.models.store import ModelStore
 from app.settings import ModeName, Settings
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
 
-DEFAULT_MODEL = "smollm2"
 _BORDER = 4
 
 
@@ -57,7 +55,7 @@ def command(
     if record is not None:
         click.echo(f"recording: {record} will hold every key that you press.", err=True)
     options = StationOptions(
-        model=Path("fake") if engine == "fake" else _model_path(model),
+        model=Path("fake") if engine == "fake" else model_path(model),
         geometry=geometry,
         engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
         record=record,
@@ -71,13 +69,6 @@ def command(
 
     logging.getLogger().setLevel(logging.CRITICAL)  # the picture owns the terminal
     run_terminal(options)
-
-
-def _model_path(name: str) -> Path:
-    try:
-        return ModelStore().find(name).target
-    except ModelStoreError as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _play(options: StationOptions, lines: list[Line]) -> int:
