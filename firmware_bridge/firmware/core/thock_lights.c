@@ -17,9 +17,9 @@ static uint8_t brightness(uint8_t effect, uint32_t now_ms)
     uint16_t wave;
 
     if (effect == EFFECT_BREATHE) {
-        wave = (uint16_t)(now_ms & 4095u) >> 3;
+        wave = (uint16_t)((now_ms & 4095u) >> 3);
     } else if (effect == EFFECT_PULSE) {
-        wave = (uint16_t)(now_ms & 1023u) >> 1;
+        wave = (uint16_t)((now_ms & 1023u) >> 1);
     } else {
         return 255;
     }
@@ -27,7 +27,7 @@ static uint8_t brightness(uint8_t effect, uint32_t now_ms)
         wave = (uint16_t)(511 - wave);
     }
     /* Squared, because the eye takes equal ratios for equal steps; lifted by 24, so never quite dark. */
-    wave = (uint16_t)(wave * wave) >> 8;
+    wave = (uint16_t)((uint16_t)(wave * wave) >> 8);
     return (uint8_t)(wave + 24 - ((wave * 24) >> 8));
 }
 
