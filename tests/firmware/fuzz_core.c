@@ -445,8 +445,10 @@ static void press_keys(bench_t *bench)
         uint8_t count = core->ring_count;
         bool macro = below(4) == 0;
         bool wanted = core->events & (macro ? THOCK_FEATURE_MACROS : THOCK_FEATURE_KEYS);
-        bool taken = macro ? thock_macro_event(core, (uint8_t)any(), any() & 1, bench->now)
-                           : thock_key_event(core, (uint8_t)any(), (uint8_t)any(), (uint16_t)any(), any() & 1, bench->now);
+        bool pressed = any() & 1;
+        uint8_t place = (uint8_t)any();
+        bool taken = macro ? thock_macro_event(core, place, pressed, bench->now)
+                           : thock_key_event(core, place, (uint8_t)any(), (uint16_t)any(), pressed, bench->now);
 
         CHECK(taken == (wanted && count < THOCK_RING_SIZE));
         CHECK(core->ring_count == count + taken);
