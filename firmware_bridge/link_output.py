@@ -95,6 +95,8 @@ def _group(messages: Sequence[Message], *, marked: bool) -> list[Step]:
 
 
 def _cut(frame: TextFrame, board: Capabilities) -> TextFrame:
+    if len(frame.rows) <= board.rows and all(len(row) <= board.columns for row in frame.rows):
+        return frame
     return TextFrame(tuple(row[: board.columns] for row in frame.rows[: board.rows]))
 
 

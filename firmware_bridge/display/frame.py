@@ -17,7 +17,7 @@ class TextFrame:
 
     def __post_init__(self) -> None:
         for row in self.rows:
-            if not all(0x20 <= ord(c) <= 0x7E for c in row):
+            if not (row.isascii() and row.isprintable()):  # 20..7E
                 raise ValueError("a text frame holds printable ASCII only")
 
 

@@ -238,7 +238,7 @@ class TextRun:
     text: str = field(repr=False)
 
     def pack(self) -> bytes:
-        if not all(0x20 <= ord(c) <= 0x7E for c in self.text):
+        if not (self.text.isascii() and self.text.isprintable()):  # 20..7E
             raise FrameError("text", "printable ASCII only")
         return _pack(_PAIR, "text", self.row, self.column) + self.text.encode("ascii")
 
