@@ -27,7 +27,7 @@ from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
 from engine.client import EngineState
-from engine.messages import Failed, Forget, Forgotten, Hello, ModelLoaded
+from engine.messages import Event, Failed, Forget, Forgotten, Hello, ModelLoaded
 from firmware_bridge.events import (
     EventsDropped,
     KeyPressed,
@@ -147,7 +147,7 @@ class CompanionMachine:
                 self._command(message)
             case _:
                 self._error = ""
-                self._mode.answered(message)
+                self._answered(message)
 
     @property
     def deadline(self) -> float | None:
@@ -254,10 +254,19 @@ class CompanionMachine:
         if self._desk.engine_ready and not was_ready:
             self._mode.engine_came()
         elif not self._desk.engine_ready:
-            self._mode.engine_left()
+            for mode in self._modes.values():
+                mode.engine_left()
+
+    def _answered(self, event: Event) -> None:
+        for mode in self._modes.values():
+            mode.answered(event)
+        if self._engine is EngineState.READY and not self._desk.engine_ready:
+            # It had refused a command because too many were open: now one is answered.
+            self._desk.engine_ready = True
+            self._mode.engine_came()
 
     def _failed(self, event: Failed) -> None:
-        self._mode.answered(event)
+        self._answered(event)
         if event.code not in _ENDED_WITH_ENGINE:
             _log.warning("the engine could not answer: %s: %s", event.code, event.message)
             self._error = f"{event.code}: {event.message}"

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from app.companion.messages import CancelReply
@@ -93,7 +95,7 @@ def test_the_mood_changes_at_most_once_a_second() -> None:
     desk = reacting()
     labels = list(load_moods())
     changes = []
-    for i in range(100):
+    for _i in range(100):
         desk.press_macro(9)
         before = desk.state.reply
         if desk.engine.commands and desk.request not in [n for n, _ in changes]:
@@ -103,7 +105,7 @@ def test_the_mood_changes_at_most_once_a_second() -> None:
         desk.advance(0.05)
     times = [at for _, at in changes]
     assert 4 <= len(times) <= 6, "5 s hold 5 changes, one each second"
-    assert min(b - a for a, b in zip(times, times[1:], strict=False)) >= 1.0
+    assert min(b - a for a, b in itertools.pairwise(times)) >= 1.0
 
 
 def test_one_request_at_a_time_and_the_newest_cause_is_kept() -> None:

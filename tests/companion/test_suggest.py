@@ -172,7 +172,8 @@ def test_the_light_says_thinking_only_when_an_answer_takes_long() -> None:
 
 def test_a_display_of_eight_rows_has_room_for_a_heading_and_figures() -> None:
     desk = Desk(rows=8)
-    desk.type("a long line of words that goes on hel")
+    desk.type("a long line of words that goes on hel", gap_s=0.005)
+    desk.advance(0.1)
     desk.suggest(("lo", 0.61), ("p", 0.2))
     assert desk.picture == picture(
         "suggest",
@@ -227,6 +228,19 @@ def test_the_text_typed_before_the_engine_came_is_asked_for_when_it_comes() -> N
     assert desk.engine.commands == []
     desk.engine_is(EngineState.READY)
     assert [c.text for c in desk.engine.commands if isinstance(c, Suggest)] == ["hel"]
+
+
+def test_a_stuck_engine_is_not_flooded_and_gets_the_newest_text_when_it_answers() -> None:
+    desk = Desk()
+    desk.type("abcdefghijkl")
+    asked = [c.text for c in desk.engine.commands if isinstance(c, Suggest)]
+    assert asked[-1] == "abcdefgh"
+    assert len(asked) == 8
+    desk.post(suggestions(1, cancelled=True))
+    desk.advance(0)
+    assert desk.engine.commands[-1] == Suggest(request=9, text="abcdefghijkl")
+    desk.suggest(("m", 0.9), request=9)
+    assert "|abcdefghijklm" in desk.picture
 
 
 def test_leaving_the_mode_cancels_and_coming_back_asks_again() -> None:

@@ -20,6 +20,8 @@ _BAR = 5  # characters of the longest probability bar
 _FIGURE = 5  # " 100%"
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
 _PATIENCE_S = 0.5
+# Requests without an answer. A stuck engine is not asked for more: it refuses at 256.
+_MOST_OPEN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ class SuggestMode:
         self._shown: tuple[_Shown, ...] = ()
         self._figures = ""
         self._pending: int | None = None
+        self._open: set[int] = set()
+        self._is_owed = False
         self._due: float | None = None
         self._sent_at = float("-inf")
         self._changed_at = 0.0
@@ -70,8 +74,9 @@ class SuggestMode:
 
     def leave(self) -> None:
         self._desk.cancel(self._pending)
-        self.engine_left()
+        self._clear()
         self._due = None
+        self._is_owed = False
 
     def edited(self, edit: Edit, at: float) -> None:
         if not self._desk.context.apply(edit):
@@ -92,21 +97,21 @@ class SuggestMode:
 
     def answered(self, event: Event) -> None:
         match event:
-            case SuggestionsReady(request=request) if request == self._pending:
-                self.engine_left()
-                if not event.cancelled:
-                    self._take(event)
-                    self._desk.measured(self.name, request, self._changed_at)
-            case Failed(request=request) if request == self._pending:
-                self.engine_left()
+            case SuggestionsReady(request=request) | Failed(request=request):
+                self._open.discard(request)
+                if request == self._pending:
+                    self._clear()
+                    if isinstance(event, SuggestionsReady) and not event.cancelled:
+                        self._take(event)
+                elif self._is_owed:
+                    self._ask_soon()
 
     def engine_came(self) -> None:
         self._ask_soon()
 
     def engine_left(self) -> None:
-        self._pending = None
-        self._shown = ()
-        self._cue = None
+        self._open.clear()
+        self._clear()
 
     def wake(self) -> None:
         if self._due is not None and self._due <= self._desk.now():
@@ -131,7 +136,7 @@ class SuggestMode:
             lines += [*padded(words, size.rows - 5), self._figures]
         else:
             lines = [*tail(typed, size, 1), *words]
-        waiting = self._pending is not None or self._due is not None
+        waiting = self._pending is not None or self._due is not None or self._is_owed
         return View(
             tuple(lines),
             Status.THINKING if waiting else Status.LISTENING,
@@ -147,10 +152,21 @@ class SuggestMode:
         self._due = max(self._desk.now(), self._sent_at + self._desk.settings.suggest.interval_s)
         self.wake()
 
+    def _clear(self) -> None:
+        """Wait for nothing and show no candidates."""
+        self._pending = None
+        self._shown = ()
+        self._cue = None
+
     def _ask(self) -> None:
+        self._is_owed = len(self._open) >= _MOST_OPEN
+        if self._is_owed:
+            return
         text = self._desk.context.text
         count = self._desk.settings.suggest.count
         self._pending = self._desk.request(lambda n: Suggest(request=n, text=text, count=count))
+        if self._pending is not None:
+            self._open.add(self._pending)
         self._sent_at = self._desk.now()
 
     def _take(self, answer: SuggestionsReady) -> None:
@@ -158,6 +174,7 @@ class SuggestMode:
         self._cue = Cue.READY if self._shown else None
         total = answer.reused + answer.computed
         self._figures = f"{answer.milliseconds:.0f} ms {answer.computed}/{total} tokens"
+        self._desk.measured(self.name, answer.request, self._changed_at)
 
     def _words(self) -> list[str]:
         """One line per candidate: the whole word, a bar where there is room, the percentage."""
