@@ -105,7 +105,7 @@ def _read_merges(metadata: Metadata) -> list[str]:
     merges = metadata.texts(MERGES)
     for number, merge in enumerate(merges):
         # The first character is never the separator, as in llama.cpp.
-        if merge.find(" ", 1) < 1 or merge.endswith(" "):
+        if not 0 < merge.find(" ", 1) < len(merge) - 1:
             raise metadata.error(f"{MERGES}[{number}]", "is no pair of tokens")
     return merges
 
@@ -144,8 +144,8 @@ def _end_ids(
     ]
     known = [
         number
-        for number, (token, kind) in enumerate(zip(tokens, types, strict=True))
-        if kind in (TokenType.CONTROL, TokenType.USER_DEFINED) and token in _END_TOKENS
+        for number, token in enumerate(tokens)
+        if token in _END_TOKENS and types[number] in (TokenType.CONTROL, TokenType.USER_DEFINED)
     ]
     ids = [number for number in (*named, *known) if number is not None]
     return tuple(dict.fromkeys(ids))

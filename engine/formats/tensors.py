@@ -85,10 +85,11 @@ def stored_size(kind: TensorType, shape: tuple[int, ...]) -> int | None:
     return blocks * layout.size
 
 
-def check_placement(tensors: Iterable[StoredTensor]) -> None:
+def check_placement(tensors: Iterable[StoredTensor], padding: int | None = None) -> None:
     """Refuse tensors that reach past the end of their file or into each other.
 
-    `tensors` are all tensors of one file.
+    `tensors` are all tensors of one file. If `padding` is given, a gap of that many bytes or more
+    between two of them is refused as well: one of them was meant to be larger.
 
     Raises:
         ModelFileError: naming the tensor.
@@ -103,3 +104,7 @@ def check_placement(tensors: Iterable[StoredTensor]) -> None:
         if first.offset + first.size > second.offset:
             reason = f"lies over tensor {first.name}"
             raise ModelFileError(second.file.path, second.field, reason)
+        gap = second.offset - first.offset - first.size
+        if padding is not None and gap >= padding:
+            reason = f"ends {gap} bytes before the next tensor, its type or shape is wrong"
+            raise ModelFileError(first.file.path, first.field, reason)
