@@ -62,7 +62,11 @@ def test_any_text_is_a_script_or_a_script_error(text: str) -> None:
 
 
 def test_shipped_scripts_are_sound() -> None:
-    scripts = [p for p in resources.files("assets.scripts").iterdir() if p.name.endswith(".thock")]
+    scripts = [
+        p
+        for p in resources.files("assets").joinpath("scripts").iterdir()
+        if p.name.endswith(".thock")
+    ]
     assert scripts
     for script in scripts:
         assert parse_script(script.read_text(encoding="utf-8"))
