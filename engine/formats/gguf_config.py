@@ -91,6 +91,10 @@ def _refuse_variants(metadata: Metadata, arch: str) -> None:
     if metadata.integer(experts, 0, 1 << 16, 0):
         reason = "mixture-of-experts models are not supported"
         raise UnsupportedModelError(metadata.path, experts, reason)
+    causal = f"{arch}.attention.causal"
+    if not metadata.flag(causal, True):
+        reason = "is false; Thock loads models that write text, not those that embed it"
+        raise UnsupportedModelError(metadata.path, causal, reason)
     for suffix in _SCALES_OF_OTHER_MODELS:
         key = f"{arch}.{suffix}"
         if key in metadata:

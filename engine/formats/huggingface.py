@@ -20,7 +20,7 @@ from engine.formats.tensors import StoredTensor
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
-MAX_SHARDS = 1000
+MAX_SHARDS = 256  # each holds a file descriptor; processes may have 1024
 _NAMES = {
     "model.embed_tokens.weight": "embed",
     "model.norm.weight": "final_norm",

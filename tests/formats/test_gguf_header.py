@@ -10,7 +10,7 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ModelFileError
@@ -51,6 +51,7 @@ def write(folder: Path, values: dict[str, tuple[gguf.GGUFValueType, Any]]) -> Ma
     return MappedFile(folder / "m.gguf")
 
 
+@settings(deadline=None)  # writes files; the machine may be busy
 @given(
     st.lists(integers, max_size=8), st.lists(texts, min_size=1, max_size=30), texts, st.booleans()
 )
@@ -79,6 +80,7 @@ def test_values_come_back(
         file.close()
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=400), st.integers(0, 2), st.integers(0, 3))
 def test_arbitrary_bytes_are_refused(noise: bytes, n_tensors: int, n_keys: int) -> None:
     head = b"GGUF" + (3).to_bytes(4, "little")

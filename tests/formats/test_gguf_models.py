@@ -167,6 +167,7 @@ UNSUPPORTED = {
     "llama.rope.scaling.type": text_value("yarn"),
     "llama.rope.dimension_count": u32(8),
     "llama.attention.scale": f32(0.5),
+    "llama.attention.causal": (BOOL, b"\0"),
     "tokenizer.ggml.model": text_value("bert"),
 }
 

@@ -8,8 +8,10 @@ whose limit the operating system enforces; see tests/helpers/model_probe.py.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -67,8 +69,10 @@ def complaints(mutants: list[Mutant]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("models")
+    yield path
+    shutil.rmtree(path)  # 100 MB
 
 
 @pytest.fixture(scope="module")

@@ -134,7 +134,7 @@ def _end_of_value(raw: bytes, position: int, kind: int) -> int:
     element, count = struct.unpack_from("<IQ", raw, position)
     position += 12
     if element != STRING:
-        return position + count * SIZES[element]
+        return position + int(count) * SIZES[element]
     for _ in range(count):
         position = _end_of_value(raw, position, STRING)
-    return int(position)
+    return position
