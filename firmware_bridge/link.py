@@ -3,13 +3,12 @@
 
 One I/O thread opens, reads, writes and closes the device, because hidapi frees memory under a read
 when another thread closes, and shares its error text between a read and a write. `show` and the
-others only replace what is wanted and wake that thread. Measured on the virtual keyboard (2 cores,
-Python 3.11) the thread hand-over costs about 0.1 ms, against 1 ms that one USB report takes;
-bench figures are printed by `python -m tests.bridge.bench_link`.
+others only replace what is wanted and wake that thread. The hand-over costs about 0.1 ms, a tenth of
+what one USB report takes; `python -m tests.bridge.bench_link` measures it on the virtual keyboard.
 
-A transport that cannot be woken is polled: every 1 ms while keys or updates came within the last
-0.25 s, else every 20 ms. A trigger is a key, so the first report after it waits 1 ms at most, and an
-idle link costs about 50 short reads a second.
+A transport that cannot be woken is polled: a read lasts 2 % of the time since the last event or
+update, 1 ms to 50 ms. A trigger is a key, so the first report after it waits 1 ms at most; a reply
+that took a second to compute waits 20 ms more; an idle link costs 20 short reads a second.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ class Link:
         self._capabilities: Capabilities | None = None
         self._transport: Transport | None = None
         self._nudged = False
-        self._attentive_until = 0.0
+        self._active_at = float("-inf")
 
     def start(self) -> None:
         """Begin to search for the keyboard.
@@ -257,7 +256,7 @@ class Link:
         now = self._clock()
         if self._nudged:
             self._nudged = False  # before looking, so that a later change wakes the read below
-            self._attentive_until = now + self._options.attentive_s
+            self._active_at = now
         report = session.next_report(now)
         if report is not None:
             transport.write(report)
@@ -265,9 +264,7 @@ class Link:
             session.written(now)
         wait_s = session.deadline() - now
         if not transport.wakeable:
-            attentive = now < self._attentive_until
-            poll_s = self._options.attentive_poll_s if attentive else self._options.idle_poll_s
-            wait_s = min(wait_s, poll_s)
+            wait_s = min(wait_s, self._poll_s(now))
         incoming = transport.read(max(wait_s, _SHORTEST_READ_S))
         if incoming is None:
             return
@@ -275,9 +272,14 @@ class Link:
         events = session.take(incoming, now)
         self._reflect(session)
         if events:
-            self._attentive_until = now + self._options.attentive_s
+            self._active_at = now
         for event in events:
             self._tell(event)
+
+    def _poll_s(self, now: float) -> float:
+        options = self._options
+        share_s = (now - self._active_at) * options.poll_share
+        return min(max(share_s, options.poll_shortest_s), options.poll_longest_s)
 
     def _reflect(self, session: Session) -> None:
         if session.ready and self._state is not LinkState.READY:

@@ -90,10 +90,11 @@ class LinkOptions:
     bitmap_interval_s: float = 0.1
     lights_interval_s: float = 0.05
     status_interval_s: float = 0.05
-    # Transports that cannot be woken: read timeout during and after activity, and otherwise.
-    attentive_s: float = 0.25
-    attentive_poll_s: float = 0.001
-    idle_poll_s: float = 0.02
+    # Transports that cannot be woken: a read lasts this share of the time since the last event or
+    # update, so that polling delays output by as much at most, within these limits.
+    poll_share: float = 0.02
+    poll_shortest_s: float = 0.001
+    poll_longest_s: float = 0.05
 
 
 @dataclass(slots=True)

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting for other threads without guessing how long they take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
+    """Return when `condition()` is true; fail after `timeout_s`."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "timed out"
+        time.sleep(0.002)
