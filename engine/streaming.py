@@ -39,5 +39,5 @@ class StreamDecoder:
         return self._utf8.decode(data)
 
     def finish(self) -> str:
-        """What is left of an unfinished character, as U+FFFD. The decoder can then be used anew."""
+        """What is left of an unfinished character, as U+FFFD. Call it once, after the last token."""
         return self._utf8.decode(b"", final=True)

@@ -123,16 +123,22 @@ def _style(spec: TokenizerSpec) -> _Style:
     raise UnsupportedModelError(spec.path, "tokenizer.ggml.pre", reason)
 
 
-def _merges(spec: TokenizerSpec, vocabulary: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """The merges as pairs, each checked: `tokenizers` raises a bare Exception for a bad one."""
+def _merges(spec: TokenizerSpec, normal: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """The merges as pairs of ordinary tokens; one that would build a control token is left out.
+
+    Each is checked, because `tokenizers` raises a bare Exception for a bad one.
+    """
     if not spec.merges:
         raise ModelFileError(spec.path, "tokenizer.ggml.merges", "missing or empty")
+    known = frozenset(spec.tokens)
     for index, merge in enumerate(spec.merges):
         left, _, right = merge.partition(" ")
-        if left not in vocabulary or right not in vocabulary or left + right not in vocabulary:
+        whole = left + right
+        if left in normal and right in normal and whole in normal:
+            yield left, right
+        elif not left or not right or not known.issuperset((left, right, whole)):
             reason = f"merge {index} names a token that is not in the vocabulary"
             raise ModelFileError(spec.path, "tokenizer.ggml.merges", reason)
-        yield left, right
 
 
 def _prepare(backend: tokenizers.Tokenizer, style: _Style) -> None:
