@@ -4,6 +4,11 @@
 
 #include <string.h>
 
+/* Bits of SUBSCRIBE that this build understands. */
+#define KNOWN_EVENTS                                                                                                   \
+    (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | (THOCK_ENABLE_CAPTURE ? THOCK_WANT_CAPTURE : 0) |                     \
+     (THOCK_ENABLE_ACCEPT ? THOCK_WANT_ACCEPT : 0))
+
 static const uint8_t NONCE_MASK[4] = {0x54, 0x4F, 0x43, 0x4B}; /* 4B434F54, little endian */
 
 static uint16_t possible_features(const thock_config_t *config)
@@ -27,6 +32,17 @@ static uint16_t possible_features(const thock_config_t *config)
 #endif
 #if THOCK_ENABLE_STATUS
     features |= THOCK_FEATURE_STATUS;
+#endif
+#if THOCK_ENABLE_CAPTURE
+    features |= THOCK_FEATURE_CAPTURE;
+#endif
+#if THOCK_ENABLE_ACCEPT
+    if (config->panel_width != 0) {
+        features |= THOCK_FEATURE_ACCEPT;
+    }
+#endif
+#if THOCK_ENABLE_POLL
+    features |= THOCK_FEATURE_POLL;
 #endif
     return features;
 }
@@ -75,6 +91,7 @@ static void end_subscription(thock_t *core)
     core->client = 0;
     core->events = 0;
     thock_events_reset(core);
+    thock_capture_reset(core);
     thock_display_reset(core);
     thock_lights_reset(core);
     reset_status(core);
@@ -95,6 +112,12 @@ bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t
     core->build = build;
     end_subscription(core);
     return true;
+}
+
+void thock_forget_host(thock_t *core)
+{
+    core->reply_waits = false;
+    end_subscription(core);
 }
 
 bool thock_subscribed(const thock_t *core)
@@ -130,8 +153,6 @@ static void answer(thock_t *core, const thock_frame_t *frame, uint8_t reason)
     payload[0] = frame->type;
     payload[1] = reason; /* an ACK's unused byte is 0, and so is THOCK_DONE */
     thock_frame_end(core->reply, length, reason == THOCK_DONE ? 1 : 2);
-    core->reply_waits = true;
-    (void)send_waiting_reply(core);
 }
 
 static void answer_hello(thock_t *core, const thock_frame_t *frame)
@@ -163,8 +184,6 @@ static void answer_hello(thock_t *core, const thock_frame_t *frame)
 #endif
     payload[23] = core->build;
     thock_frame_end(core->reply, length, 24);
-    core->reply_waits = true;
-    (void)send_waiting_reply(core);
 }
 
 /* A client that says HELLO again starts over, as after a restart of the host under the same number. */
@@ -185,15 +204,19 @@ static uint8_t hello(thock_t *core, const thock_frame_t *frame)
 static uint8_t subscribe(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
 {
     uint8_t events;
+    uint16_t needed;
 
     if (frame->length != 1) {
         return THOCK_NAK_LENGTH;
     }
     events = frame->payload[0];
-    if (events > (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS)) {
+    if (events & ~KNOWN_EVENTS) {
         return THOCK_NAK_RANGE;
     }
-    if ((events & core->config.features) != events) {
+    needed = events & (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS);
+    needed |= events & THOCK_WANT_CAPTURE ? THOCK_FEATURE_CAPTURE : 0;
+    needed |= events & THOCK_WANT_ACCEPT ? THOCK_FEATURE_ACCEPT : 0;
+    if ((needed & core->config.features) != needed) {
         return THOCK_NAK_UNSUPPORTED;
     }
     core->client = frame->client;
@@ -246,6 +269,31 @@ static uint8_t needed_feature(uint8_t type)
     }
 }
 
+/* POLL and ACCEPT came later: a board without them answers as firmware that never knew them. */
+static bool known_type(const thock_t *core, uint8_t type)
+{
+    if (type == THOCK_TYPE_POLL) {
+        return core->config.features & THOCK_FEATURE_POLL;
+    }
+    if (type == THOCK_TYPE_ACCEPT) {
+        return core->config.features & THOCK_FEATURE_ACCEPT;
+    }
+    return type <= THOCK_TYPE_NAK;
+}
+
+static uint8_t obey_late_type(thock_t *core, const thock_frame_t *frame)
+{
+    if (core->client == 0) {
+        return THOCK_NAK_NOT_SUBSCRIBED;
+    }
+#if THOCK_ENABLE_ACCEPT
+    if (frame->type == THOCK_TYPE_ACCEPT) {
+        return core->events & THOCK_WANT_ACCEPT ? thock_offer(core, frame) : THOCK_NAK_NOT_SUBSCRIBED;
+    }
+#endif
+    return frame->length == 0 ? THOCK_DONE : THOCK_NAK_LENGTH;
+}
+
 static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
 {
     uint8_t feature = needed_feature(frame->type);
@@ -253,7 +301,7 @@ static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
     if (frame->version != THOCK_VERSION) {
         return THOCK_NAK_VERSION;
     }
-    if (frame->type > THOCK_TYPE_NAK) {
+    if (!known_type(core, frame->type)) {
         return THOCK_NAK_TYPE;
     }
     if (frame->client == 0) {
@@ -270,6 +318,9 @@ static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
     }
     if (feature != 0 && !(core->config.features & feature)) {
         return THOCK_NAK_UNSUPPORTED;
+    }
+    if (frame->type > THOCK_TYPE_NAK) {
+        return obey_late_type(core, frame);
     }
     switch (frame->type) {
     case THOCK_TYPE_SUBSCRIBE:
@@ -295,6 +346,28 @@ static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
     }
 }
 
+/* Makes core->reply the answer to a frame that was found `reason`. */
+static void make_reply(thock_t *core, const thock_frame_t *frame, uint8_t reason)
+{
+    if (frame->type == THOCK_TYPE_HELLO && reason == THOCK_DONE) {
+        answer_hello(core, frame);
+        return;
+    }
+#if THOCK_ENABLE_POLL
+    if (frame->type == THOCK_TYPE_POLL && reason == THOCK_DONE && thock_take_events(core, core->reply, frame->seq)) {
+        return;
+    }
+#endif
+    answer(core, frame, reason);
+}
+
+bool thock_is_frame(const thock_t *core, const uint8_t *report, uint8_t length)
+{
+    thock_frame_t frame;
+
+    return length != 0 && length == core->config.report_length && thock_parse(report, length, &frame);
+}
+
 bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms)
 {
     thock_frame_t frame;
@@ -313,11 +386,9 @@ bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_
         return true;
     }
     reason = obey(core, &frame, now_ms);
-    if (frame.type == THOCK_TYPE_HELLO && reason == THOCK_DONE) {
-        answer_hello(core, &frame);
-    } else {
-        answer(core, &frame, reason);
-    }
+    make_reply(core, &frame, reason);
+    core->reply_waits = true;
+    (void)send_waiting_reply(core);
     return true;
 }
 

@@ -30,6 +30,7 @@ extern "C" {
 #define THOCK_TEXT_CELLS (THOCK_DISPLAY_WIDTH * THOCK_DISPLAY_HEIGHT / 48)
 #define THOCK_EVENT_BYTES 7
 #define THOCK_UID_BYTES 6
+#define THOCK_ACCEPT_BYTES (THOCK_DISPLAY_WIDTH > THOCK_DISPLAY_HEIGHT ? THOCK_DISPLAY_WIDTH / 6 : THOCK_DISPLAY_HEIGHT / 6)
 
 enum {
     THOCK_FEATURE_KEYS = 1,
@@ -37,7 +38,10 @@ enum {
     THOCK_FEATURE_TEXT = 4,
     THOCK_FEATURE_BITMAP = 8,
     THOCK_FEATURE_LIGHTS = 16,
-    THOCK_FEATURE_STATUS = 32
+    THOCK_FEATURE_STATUS = 32,
+    THOCK_FEATURE_CAPTURE = 64,
+    THOCK_FEATURE_ACCEPT = 128,
+    THOCK_FEATURE_POLL = 256 /* KEY frames go out as answers to POLL only */
 };
 
 enum {
@@ -113,6 +117,14 @@ typedef struct thock {
 #if THOCK_ENABLE_STATUS
     uint8_t status;
 #endif
+#if THOCK_ENABLE_CAPTURE
+    bool capturing;
+#endif
+#if THOCK_ENABLE_ACCEPT
+    uint8_t offer_row; /* the piece of the visible text that the accept key types */
+    uint8_t offer_column;
+    uint8_t offer_count; /* 0: none */
+#endif
 } thock_t;
 
 /* False: the config asks for more than was compiled in. The core then answers nothing.
@@ -124,6 +136,12 @@ bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t
  * belongs to other firmware (VIA, Vial), the core did nothing. A frame is left undone, as if it had been lost,
  * while the answer to an earlier one still waits for the send hook; the host asks again. */
 bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms);
+
+/* True: the report is a frame of ours, whatever it asks for, and thock_receive() would take it. Changes nothing. */
+bool thock_is_frame(const thock_t *core, const uint8_t *report, uint8_t length);
+
+/* Forget the host and give everything back at once, as after 3 s of silence; an answer that waits is dropped too. */
+void thock_forget_host(thock_t *core);
 
 /* Call it in every turn of the main loop: sends what waits, ends a subscription that was not renewed. */
 void thock_task(thock_t *core, uint32_t now_ms);
@@ -138,6 +156,20 @@ uint8_t thock_status(const thock_t *core);
  * the ring is full, in which case the host is told how many were lost. */
 bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms);
 bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms);
+
+/* Capture: between begin and end, keys go to the host only; the board swallows them and reports each with
+ * thock_captured_key_event(). Only a key that the person pressed may begin it, and it ends with the subscription.
+ * False from begin: the host did not ask for captures, or could not be told now. */
+bool thock_begin_capture(thock_t *core, uint32_t now_ms);
+void thock_end_capture(thock_t *core, uint32_t now_ms);
+bool thock_capturing(const thock_t *core);
+bool thock_captured_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed,
+                              uint32_t now_ms);
+
+/* The accept key was pressed: writes the characters that it types (20..7E, at most THOCK_ACCEPT_BYTES) into `text`, tells the
+ * host how many, and gives that number. They are a piece of the text that the panel shows; 0: the host offered
+ * none, or the panel does not show it, or keys are being captured. An offer is good for one press. */
+uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms);
 
 /* True while the display belongs to the host: a picture was completed, or the status is not idle.
  * Otherwise the board draws its own screen. */

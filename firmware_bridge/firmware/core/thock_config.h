@@ -54,6 +54,18 @@
 #define THOCK_ENABLE_STATUS 1
 #endif
 
+/* Parts that a board asks for, 0 or 1. CAPTURE: a key that sends the keys after it to the host only. ACCEPT: a key that
+ * types a piece of the text on the display. POLL: key events go out as answers only, never by themselves. */
+#ifndef THOCK_ENABLE_CAPTURE
+#define THOCK_ENABLE_CAPTURE 0
+#endif
+#ifndef THOCK_ENABLE_ACCEPT
+#define THOCK_ENABLE_ACCEPT 0
+#endif
+#ifndef THOCK_ENABLE_POLL
+#define THOCK_ENABLE_POLL 0
+#endif
+
 #define THOCK_HAS_DISPLAY (THOCK_ENABLE_TEXT || THOCK_ENABLE_BITMAP)
 
 #if THOCK_REPORT_LENGTH < 32 || THOCK_REPORT_LENGTH > 71
@@ -61,6 +73,15 @@
 #endif
 #if THOCK_RING_SIZE < 1 || THOCK_RING_SIZE > 255
 #error "THOCK_RING_SIZE must be 1..255"
+#endif
+#if (THOCK_ENABLE_CAPTURE || THOCK_ENABLE_ACCEPT || THOCK_ENABLE_POLL) && !THOCK_ENABLE_EVENTS
+#error "THOCK_ENABLE_CAPTURE, _ACCEPT and _POLL need THOCK_ENABLE_EVENTS"
+#endif
+#if THOCK_ENABLE_CAPTURE && THOCK_RING_SIZE < 3
+#error "THOCK_ENABLE_CAPTURE needs THOCK_RING_SIZE >= 3: a place is kept for the end of a capture"
+#endif
+#if THOCK_ENABLE_ACCEPT && !THOCK_ENABLE_TEXT
+#error "THOCK_ENABLE_ACCEPT needs THOCK_ENABLE_TEXT: only shown text can be accepted"
 #endif
 #if THOCK_LED_COUNT < 1 || THOCK_LED_COUNT > 4096
 #error "THOCK_LED_COUNT must be 1..4096; a board without LEDs sets THOCK_ENABLE_LIGHTS to 0"

@@ -49,6 +49,7 @@ void thock_display_reset(thock_t *core)
     core->host_width = sideways ? core->config.panel_height : core->config.panel_width;
     core->host_height = sideways ? core->config.panel_width : core->config.panel_height;
     core->shown = THOCK_SHOWN_NOTHING;
+    thock_offer_reset(core);
 #if THOCK_ENABLE_TEXT
     memset(core->text, ' ', sizeof core->text);
     memset(core->text_back, ' ', sizeof core->text_back);
@@ -62,7 +63,8 @@ void thock_display_reset(thock_t *core)
 
 bool thock_display_taken(const thock_t *core)
 {
-    return core->host_width != 0 && (core->shown != THOCK_SHOWN_NOTHING || thock_status(core) != THOCK_IDLE);
+    return core->host_width != 0 &&
+           (core->shown != THOCK_SHOWN_NOTHING || thock_status(core) != THOCK_IDLE || thock_capturing(core));
 }
 
 uint16_t thock_display_dirty(const thock_t *core)
@@ -84,6 +86,7 @@ static void complete(thock_t *core, uint8_t *front, const uint8_t *back, uint8_t
 {
     uint8_t pages = core->host_height / 8;
 
+    thock_offer_reset(core);
     for (uint8_t page = 0; page < pages; page++) {
         if (memcmp(front, back, row_bytes) != 0) {
             memcpy(front, back, row_bytes);
@@ -177,19 +180,24 @@ uint8_t thock_bitmap(thock_t *core, const thock_frame_t *frame)
 }
 #endif
 
-#if THOCK_ENABLE_STATUS
-/* The status glyph takes the last character cell of the first row. */
-static void lay_status(const thock_t *core, uint8_t x, uint8_t count, uint8_t *out)
+#if THOCK_ENABLE_STATUS || THOCK_ENABLE_CAPTURE
+/* A glyph over a character cell of the first row: 1 is the last cell (status), 2 the one before it (capture). */
+static void lay_glyph(const thock_t *core, uint8_t from_right, const uint8_t *glyph, uint8_t x, uint8_t count, uint8_t *out)
 {
-    uint8_t start = (uint8_t)((core->host_width / CELL_WIDTH - 1) * CELL_WIDTH);
+    uint8_t start = (uint8_t)((core->host_width / CELL_WIDTH - from_right) * CELL_WIDTH);
 
     for (uint8_t i = 0; i < CELL_WIDTH; i++) {
         uint8_t place = (uint8_t)(start + i);
         if (place >= x && place - x < count) {
-            out[place - x] = THOCK_READ(&thock_status_glyphs[core->status - 1][i]);
+            out[place - x] = THOCK_READ(&glyph[i]);
         }
     }
 }
+#endif
+
+#if THOCK_ENABLE_CAPTURE
+/* A filled disc, as recorders show it. */
+THOCK_FLASH static const uint8_t CAPTURE_GLYPH[CELL_WIDTH] = {0x3C, 0x7E, 0x7E, 0x7E, 0x3C, 0x00};
 #endif
 
 /* Bytes x .. x + count - 1 of a page of what the host sees. */
@@ -208,7 +216,12 @@ static void host_columns(const thock_t *core, uint8_t page, uint8_t x, uint8_t c
 #endif
 #if THOCK_ENABLE_STATUS
     if (page == 0 && core->status != THOCK_IDLE) {
-        lay_status(core, x, count, out);
+        lay_glyph(core, 1, thock_status_glyphs[core->status - 1], x, count, out);
+    }
+#endif
+#if THOCK_ENABLE_CAPTURE
+    if (page == 0 && core->capturing) {
+        lay_glyph(core, 2, CAPTURE_GLYPH, x, count, out);
     }
 #endif
 }

@@ -26,32 +26,23 @@ static uint8_t place_after(uint8_t place, uint8_t steps)
     return (uint8_t)(after < THOCK_RING_SIZE ? after : after - THOCK_RING_SIZE);
 }
 
-static uint8_t *next_event(thock_t *core, uint8_t wanted)
+bool thock_put_event(thock_t *core, uint8_t wanted, uint8_t spare, uint8_t kind, uint8_t row, uint8_t column,
+                     uint16_t keycode, uint32_t now_ms)
 {
     uint8_t *event;
 
     if (!(core->events & wanted)) {
-        return NULL;
+        return false;
     }
-    if (core->ring_count == THOCK_RING_SIZE) {
+    if (core->ring_count + spare >= THOCK_RING_SIZE) {
         if (core->dropped < 255) {
             core->dropped++;
         }
-        return NULL;
+        return false;
     }
     event = core->ring[place_after(core->ring_head, core->ring_count)];
     core->ring_count++;
-    return event;
-}
-
-bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
-{
-    uint8_t *event = next_event(core, THOCK_FEATURE_KEYS);
-
-    if (event == NULL) {
-        return false;
-    }
-    event[0] = pressed ? 1 : 0;
+    event[0] = kind;
     event[1] = row;
     event[2] = column;
     thock_put_u16(event + 3, keycode);
@@ -59,30 +50,32 @@ bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycod
     return true;
 }
 
-bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
+/* While keys are captured one place stays free, so that the end of the capture always reaches the host. */
+static uint8_t spare_places(const thock_t *core)
 {
-    uint8_t *event = next_event(core, THOCK_FEATURE_MACROS);
-
-    if (event == NULL) {
-        return false;
-    }
-    event[0] = (uint8_t)(1 << 1 | (pressed ? 1 : 0));
-    event[1] = number;
-    event[2] = 0;
-    thock_put_u16(event + 3, 0);
-    thock_put_u16(event + 5, (uint16_t)now_ms);
-    return true;
+    return thock_capturing(core) ? 1 : 0;
 }
 
-/* Sends the oldest events; they leave the ring only when the link took them. */
-static bool send_batch(thock_t *core)
+bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
 {
-    uint8_t report[THOCK_REPORT_LENGTH];
+    return thock_put_event(core, THOCK_FEATURE_KEYS, spare_places(core),
+                           (uint8_t)(THOCK_EVENT_KEY | (pressed ? 1 : 0)), row, column, keycode, now_ms);
+}
+
+bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
+{
+    return thock_put_event(core, THOCK_FEATURE_MACROS, spare_places(core),
+                           (uint8_t)(THOCK_EVENT_MACRO | (pressed ? 1 : 0)), number, 0, 0, now_ms);
+}
+
+/* Makes `report` a KEY frame with the oldest events, which stay in the ring; how many. */
+static uint8_t key_frame(const thock_t *core, uint8_t *report, uint8_t seq)
+{
     uint8_t length = core->config.report_length;
     uint8_t *payload = report + THOCK_HEAD_BYTES;
     uint8_t count = core->ring_count < EVENTS_PER_FRAME ? core->ring_count : EVENTS_PER_FRAME;
 
-    thock_frame_begin(report, length, THOCK_TYPE_KEY, core->client, core->key_seq);
+    thock_frame_begin(report, length, THOCK_TYPE_KEY, core->client, seq);
     thock_put_u16(payload, core->first_index);
     payload[2] = core->dropped;
     for (uint8_t i = 0; i < count; i++) {
@@ -90,19 +83,49 @@ static bool send_batch(thock_t *core)
                THOCK_EVENT_BYTES);
     }
     thock_frame_end(report, length, (uint8_t)(KEY_HEAD_BYTES + count * THOCK_EVENT_BYTES));
-    if (!core->hooks->send(core->hooks->context, report, length)) {
-        return false;
-    }
+    return count;
+}
+
+static void drop_oldest(thock_t *core, uint8_t count)
+{
     core->ring_head = place_after(core->ring_head, count);
     core->ring_count = (uint8_t)(core->ring_count - count);
     core->first_index = (uint16_t)(core->first_index + count);
     core->dropped = 0;
+}
+
+/* Sends the oldest events; they leave the ring only when the link took them. */
+static bool send_batch(thock_t *core)
+{
+    uint8_t report[THOCK_REPORT_LENGTH];
+    uint8_t count = key_frame(core, report, core->key_seq);
+
+    if (!core->hooks->send(core->hooks->context, report, core->config.report_length)) {
+        return false;
+    }
+    drop_oldest(core, count);
     core->key_seq++;
     return true;
 }
 
+#if THOCK_ENABLE_POLL
+bool thock_take_events(thock_t *core, uint8_t *report, uint8_t seq)
+{
+    if (core->ring_count == 0) {
+        return false;
+    }
+    drop_oldest(core, key_frame(core, report, seq));
+    return true;
+}
+#endif
+
 void thock_events_send(thock_t *core)
 {
+#if THOCK_ENABLE_POLL
+    if (core->config.features & THOCK_FEATURE_POLL) {
+        return;
+    }
+#endif
     for (uint8_t sent = 0; sent < THOCK_FRAMES_PER_TASK && core->ring_count != 0; sent++) {
         if (!send_batch(core)) {
             return;

@@ -33,8 +33,17 @@ enum {
     THOCK_TYPE_STATUS = 6,
     THOCK_TYPE_RELEASE = 7,
     THOCK_TYPE_ACK = 8,
-    THOCK_TYPE_NAK = 9
+    THOCK_TYPE_NAK = 9,
+    THOCK_TYPE_POLL = 10,
+    THOCK_TYPE_ACCEPT = 11
 };
+
+/* Bits of SUBSCRIBE that are not features of the same number; KEYS and MACROS are. */
+enum { THOCK_WANT_CAPTURE = 4, THOCK_WANT_ACCEPT = 8 };
+
+/* The kind byte of an event: bit 0 pressed, bits 3..1 one of these, bit 4 captured. */
+enum { THOCK_EVENT_KEY = 0 << 1, THOCK_EVENT_MACRO = 1 << 1, THOCK_EVENT_CAPTURE = 2 << 1, THOCK_EVENT_ACCEPT = 3 << 1 };
+#define THOCK_EVENT_CAPTURED 0x10
 
 enum {
     THOCK_DONE = 0, /* not on the wire: the frame gets ACK */
@@ -72,16 +81,24 @@ uint8_t thock_text(thock_t *core, const thock_frame_t *frame);
 uint8_t thock_bitmap(thock_t *core, const thock_frame_t *frame);
 uint8_t thock_lights(thock_t *core, const thock_frame_t *frame);
 uint8_t thock_set_status(thock_t *core, const thock_frame_t *frame);
+uint8_t thock_offer(thock_t *core, const thock_frame_t *frame);
 
 /* Back to how the board was before a host came; harmless where the board has no such part. */
 void thock_events_reset(thock_t *core);
 void thock_display_reset(thock_t *core);
 void thock_lights_reset(thock_t *core);
-
+void thock_capture_reset(thock_t *core);
+void thock_offer_reset(thock_t *core);
 
 bool thock_display_fits(const thock_config_t *config);
 void thock_status_changed(thock_t *core);
 void thock_events_send(thock_t *core);
+
+/* Put an event into the ring for a client that wants this kind; `spare` places stay free. THOCK_ENABLE_EVENTS. */
+bool thock_put_event(thock_t *core, uint8_t wanted, uint8_t spare, uint8_t kind, uint8_t row, uint8_t column,
+                     uint16_t keycode, uint32_t now_ms);
+/* Make `report` a KEY frame with the oldest events and take them off the ring; false: there are none. THOCK_ENABLE_POLL. */
+bool thock_take_events(thock_t *core, uint8_t *report, uint8_t seq);
 
 #if THOCK_ENABLE_TEXT
 extern const uint8_t thock_font[95][5];
