@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Word candidates for a text, also inside a word.
+
+A model trained on whole-word tokens guesses badly after the first half of a word: "I like app" ends
+in the token " app", and what follows " app" in the training text is rarely "les". So the search goes
+back to where the word began and looks for token sequences whose bytes agree with what was typed
+("token healing", https://github.com/guidance-ai/guidance). From there it is a beam search:
+
+- a path is a sequence of tokens after the text before the word; its probability is their product;
+- a path that has reached the end of a word is a candidate, with the probability that the word ends
+  there (the sum over all tokens that begin with a break);
+- paths that add the same text are one candidate, with the sum of their probabilities, as each is
+  another way for the model to write that text;
+- each candidate's probability is divided by that of the typed beginning, so that it answers "given
+  what was typed, how likely is this word".
+
+If the typed word may be whole already, candidates that go on with the next word (" and") compete
+with those that complete it ("les"). Candidates hold exactly one word, never only punctuation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.errors import OperationCancelledError
+from engine.session import Session, largest, log_softmax, never
+from engine.tokenizer import Tokenizer
+from engine.vocabulary import Vocabulary
+from engine.wordbreak import (
+    Continuation,
+    WordState,
+    is_unspaced,
+    open_word_start,
+    read_continuation,
+)
+
+Window: TypeAlias = Callable[[Sequence[int]], Sequence[int]]
+
+# Tokens that a candidate may have, the typed beginning included.
+MAX_ROUNDS = 4
+# Tokens of the typed beginning that are open to be spelled differently.
+_MAX_OPEN = 2
+# Of the tokens that hold only a part of the typed beginning, the longest are the likely ones: BPE
+# writes a word in as few tokens as it can.
+_MAX_PARTIAL = 2
+# Ways that a path inside a word may go on.
+_MAX_EXTENSIONS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class WordCandidate:
+    """`text` is to be appended as it is: the rest of a word, or a word with the space before it."""
+
+    text: str = field(repr=False)
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class WordSuggestions:
+    """Candidates in falling probability; tokens found in the cache and tokens computed."""
+
+    candidates: list[WordCandidate]
+    reused: int
+    computed: int
+
+
+def whole(tokens: Sequence[int]) -> Sequence[int]:
+    """The window that cuts nothing."""
+    return tokens
+
+
+def suggest_words(
+    session: Session,
+    vocabulary: Vocabulary,
+    text: str,
+    count: int,
+    cancelled: Callable[[], bool] = never,
+    window: Window = whole,
+) -> WordSuggestions:
+    """Up to `count` continuations of `text` by one word each. At most MAX_ROUNDS + 1 forwards.
+
+    `window` cuts the tokens in front of the open word to those that the model is to see. The session
+    afterwards holds these tokens, so the next keystroke in the same word computes no prefill.
+    Special tokens in `text` are ordinary characters. Fewer candidates come back where the model
+    expects no word, or no known token agrees with what was typed.
+
+    Raises:
+        ContextOverflowError: the window's tokens do not fit the session's context.
+        ValueError: the session chooses among other tokens than the vocabulary has.
+        OperationCancelledError: `cancelled()` held between two forwards.
+    """
+    before, typed = split_at_open_word(vocabulary, text)
+    tokens = _with_start(vocabulary.tokenizer, window(before))
+    if not tokens:
+        return WordSuggestions([], 0, 0)
+    report = session.update(tokens, cancelled)
+    if session.logits.size != vocabulary.size:
+        raise ValueError("the session needs the vocabulary's size as its vocab_limit")
+    search = _Search(vocabulary, typed, text[-1:], count)
+    computed = search.run(session, cancelled)
+    return WordSuggestions(search.candidates(), report.reused, report.computed + computed)
+
+
+def split_at_open_word(vocabulary: Vocabulary, text: str) -> tuple[list[int], bytes]:
+    """Tokens of the part of `text` that is settled, and the bytes after it that are still open.
+
+    The open part is the word at the end with the space in front of it, or only that space, because
+    most tokens carry the space in front of their word. Of a word that takes more than _MAX_OPEN
+    tokens only the last ones are open; in a script without spaces, only the last token is.
+    """
+    tokenizer = vocabulary.tokenizer
+    start = open_word_start(text)
+    begun = start < len(text)
+    if (
+        start
+        and (
+            text[start - 1] == " "
+            # `(ba`: some vocabularies join a sign to the word after it
+            or (
+                begun
+                and len(vocabulary.starting_with(text[start - 1 :].encode("utf-8", "replace")))
+            )
+        )
+    ):
+        start -= 1
+    everything = _encode(tokenizer, text)
+    if start == len(text) and text and is_unspaced(text[-1]):
+        last = tokenizer.token_bytes(everything[-1]) if everything else b""
+        if _is_text(last):  # not a fragment of a character
+            return everything[:-1], last
+    settled = _encode(tokenizer, text[:start])
+    if len(everything) - len(settled) > _MAX_OPEN:
+        tail = everything[-_MAX_OPEN:]
+        return everything[:-_MAX_OPEN], b"".join(map(tokenizer.token_bytes, tail))
+    opening_space = b" " if not settled and tokenizer.drops_first_space else b""
+    return settled, opening_space + text[start:].encode("utf-8", "replace")
+
+
+def _encode(tokenizer: Tokenizer, text: str) -> list[int]:
+    return tokenizer.encode(text, add_special=False, parse_special=False) if text else []
+
+
+def _with_start(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[int]:
+    """BOS where the model wants it. A model needs some token before the first word of all."""
+    ids = tokenizer.with_bos(list(tokens))
+    if ids:
+        return ids
+    # Models without BOS saw this between the texts that they were trained on (GPT-2, SmolLM, Qwen).
+    candidates = (tokenizer.special_id("<|endoftext|>"), tokenizer.bos_id, *tokenizer.eos_ids)
+    return [token for token in candidates if token is not None][:1]
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return bool(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    tokens: tuple[int, ...] = field(default=(), repr=False)
+    logprob: float = 0.0
+    data: bytes = field(default=b"", repr=False)  # what the tokens spell
+
+
+class _Search:
+    """One beam search. `typed` are the bytes that every path must agree with.
+
+    `after` is the last character of the text, "" if it has none.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, typed: bytes, after: str, count: int) -> None:
+        self._vocabulary = vocabulary
+        self._typed = typed
+        self._after = after
+        self._count = count
+        self._width = 2 * count
+        self._found: dict[str, float] = {}  # text to append -> probability of `typed` and it
+        self._typed_probability = 0.0 if typed else 1.0
+
+    def run(self, session: Session, cancelled: Callable[[], bool]) -> int:
+        """Search; returns the number of tokens computed."""
+        computed = 0
+        paths = self._best(self._go_on(_Path(), session.log_probabilities()))
+        for _ in range(min(MAX_ROUNDS, session.max_context - len(session.tokens))):
+            if not paths:
+                break
+            if cancelled():
+                raise OperationCancelledError("the search for words was not finished")
+            logits = session.branches([path.tokens for path in paths])
+            computed += sum(len(path.tokens) for path in paths)
+            longer: list[_Path] = []
+            for path, row in zip(paths, logits, strict=True):
+                longer += self._go_on(path, log_softmax(row))
+            paths = self._best(longer)
+        return computed
+
+    def candidates(self) -> list[WordCandidate]:
+        """The likeliest words found so far."""
+        ranked = sorted(self._found.items(), key=lambda item: (-item[1], item[0]))
+        return [
+            WordCandidate(text, min(1.0, found / self._typed_probability))
+            for text, found in ranked[: self._count]
+        ]
+
+    def _go_on(self, path: _Path, logprobs: NDArray[np.float64]) -> list[_Path]:
+        """What may follow `path`, given the next token's log probabilities; notes finished words."""
+        missing = self._typed[len(path.data) :]
+        added = self._added(path)
+        if added.state is WordState.INSIDE:
+            breaks = self._vocabulary.breaks
+            self._note(added.text, path.logprob, float(np.exp(logprobs[breaks]).sum()))
+            inside = np.where(breaks, -np.inf, logprobs)
+            return self._follow(path, largest(inside, _MAX_EXTENSIONS), logprobs)
+        agreeing = self._vocabulary.starting_with(missing)
+        if missing:
+            share = float(np.exp(logprobs[agreeing]).sum())
+            self._typed_probability += math.exp(path.logprob) * share
+        # More than the width, because some of them turn out to begin no word.
+        best = agreeing[largest(logprobs[agreeing], 4 * self._width)]
+        partial = self._vocabulary.beginnings_of(missing)[:_MAX_PARTIAL]
+        return self._follow(path, [*best.tolist(), *partial], logprobs)
+
+    def _follow(
+        self, path: _Path, tokens: Iterable[int], logprobs: NDArray[np.float64]
+    ) -> list[_Path]:
+        token_bytes = self._vocabulary.tokenizer.token_bytes
+        return [
+            _Path(
+                (*path.tokens, int(token)),
+                path.logprob + float(logprobs[token]),
+                path.data + token_bytes(int(token)),
+            )
+            for token in tokens
+        ]
+
+    def _best(self, paths: Iterable[_Path]) -> list[_Path]:
+        """The paths worth computing: they may still beat the candidates that were found."""
+        going_on: list[_Path] = []
+        for path in paths:
+            added = self._added(path)
+            if added.state is WordState.COMPLETE:
+                self._note(added.text, path.logprob, 1.0)
+            elif added.state is not WordState.NOT_A_WORD:
+                going_on.append(path)
+        found = sorted(self._found.values(), reverse=True)
+        bar = found[self._count - 1] if len(found) >= self._count else 0.0
+        going_on = [path for path in going_on if math.exp(path.logprob) > bar]
+        return sorted(going_on, key=lambda path: -path.logprob)[: self._width]
+
+    def _added(self, path: _Path) -> Continuation:
+        """What `path` adds to the typed bytes; a path that has not spelled them all adds nothing."""
+        return read_continuation(path.data[len(self._typed) :], self._after)
+
+    def _note(self, text: str, logprob: float, share: float) -> None:
+        self._found[text] = self._found.get(text, 0.0) + math.exp(logprob) * share
