@@ -53,7 +53,7 @@ def build(spec: TokenizerSpec) -> parts.TokenizerParts:
     count = max(texts.values(), default=-1) + 1
     if count == 0:
         raise ModelFileError(spec.json_path, "model.vocab", "the vocabulary is empty")
-    parts.check_special_ids(spec, count)
+    parts.check_special_ids(spec, count, place="")
     prefix, suffix = parts.end_ids(spec)
     opening, following = _backends(document, _model(model, vocabulary, special))
     to_bytes, drops_first_space = _decoder(document)

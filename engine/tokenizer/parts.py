@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ import tokenizers
 from engine.errors import ModelFileError
 from engine.formats.source import TokenizerSpec, TokenType
 from engine.tokenizer.special import ALWAYS_CONTROL, SpecialToken
+
+_NAME = re.compile(r"<.+>|\[.+\]", re.DOTALL)  # <s>, <|im_end|>, [UNK]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +55,33 @@ def check_tokens(spec: TokenizerSpec) -> None:
     check_special_ids(spec, count)
 
 
-def check_special_ids(spec: TokenizerSpec, count: int) -> None:
+def check_special_ids(spec: TokenizerSpec, count: int, place: str = "tokenizer.ggml.") -> None:
     """Raise ModelFileError if a special id of `spec` is not one of `count` tokens."""
     named = [("bos_token_id", spec.bos_id), ("unknown_token_id", spec.unknown_id)]
     named += [("eos_token_id", eos) for eos in spec.eos_ids]
     for name, value in named:
         if value is not None and not 0 <= value < count:
             reason = f"{value} is outside the vocabulary of {count} tokens"
-            raise ModelFileError(spec.path, f"tokenizer.ggml.{name}", reason)
+            raise ModelFileError(spec.path, place + name, reason)
 
 
 def token_types(spec: TokenizerSpec) -> list[int]:
-    """The type of every token, with control tokens corrected where files are known to be wrong."""
+    """The type of every token, with control tokens corrected where files are known to be wrong.
+
+    A special id counts only if its token looks like a name: some converters wrote ids that stand
+    for `!` or `,`, and those must stay text.
+    """
     types = list(spec.token_types) or [int(TokenType.NORMAL)] * len(spec.tokens)
     for index, token in enumerate(spec.tokens):
         if token in ALWAYS_CONTROL:
             types[index] = TokenType.CONTROL
     for special in (spec.bos_id, *spec.eos_ids):
-        if special is not None:
+        if special is not None and _NAME.fullmatch(spec.tokens[special]):
             types[special] = TokenType.CONTROL
-    if spec.unknown_id is not None and types[spec.unknown_id] != TokenType.CONTROL:
-        types[spec.unknown_id] = TokenType.UNKNOWN
+    unknown = spec.unknown_id
+    if unknown is not None and types[unknown] != TokenType.CONTROL:
+        named = _NAME.fullmatch(spec.tokens[unknown])
+        types[unknown] = TokenType.UNKNOWN if named else types[unknown]
     return types
 
 

@@ -111,6 +111,17 @@ def test_turn_markers_are_control_tokens_whatever_the_file_says(kind: TokenType)
         ]
 
 
+def test_special_ids_of_ordinary_letters_stay_text() -> None:
+    """Some converters wrote ids that nobody uses, like `!` for the unknown token."""
+    base = bpe_spec("qwen2")
+    marks = [base.tokens.index(mark) for mark in "!,."]
+    spec = bpe_spec("qwen2", unknown_id=marks[0], bos_id=marks[1], eos_ids=(marks[2],))
+    tokenizer = Tokenizer.from_spec(spec)
+    ids = tokenizer.encode("Oh, no! So.", add_special=False, parse_special=True)
+    assert tokenizer.decode(ids) == "Oh, no! So."
+    assert tokenizer.eos_ids[0] == marks[2]
+
+
 @pytest.mark.parametrize("pre", ["gpt-2", "llama-bpe"])
 def test_user_defined_tokens_are_matched_in_any_text(pre: str) -> None:
     tokenizer = Tokenizer.from_spec(SPECS[pre])

@@ -43,6 +43,11 @@ def spm(**changes: Any) -> TokenizerSpec:
     return sentencepiece_spec(**changes)
 
 
+LONG = [*SPM.tokens, *(f"{number:0500}" for number in range(9_000))]
+SAME: dict[str, Any] = {
+    "scores": [*SPM.scores, *[-1.0] * 9_000],
+    "token_types": [*SPM.token_types, *[TokenType.NORMAL] * 9_000],
+}
 DAMAGED = {
     "no tokens": (bpe(tokens=[], token_types=[]), "tokens"),
     "token twice": (bpe(tokens=[*BPE.tokens[:-1], BPE.tokens[300]]), "tokens"),
@@ -60,6 +65,8 @@ DAMAGED = {
     "score is no number": (spm(scores=[float("nan"), *SPM.scores[1:]]), "scores"),
     "score is infinite": (spm(scores=[*SPM.scores[1:], float("-inf")]), "scores"),
     "no types": (spm(token_types=[]), "token_type"),
+    "a piece too long": (spm(tokens=[*SPM.tokens[:-1], "a" * 10**6]), "tokens"),
+    "too many long pieces": (spm(tokens=LONG, **SAME), "tokens"),
     "byte that is none": (spm(token_types=[*SPM.token_types[:-1], TokenType.BYTE]), "tokens"),
 }
 
