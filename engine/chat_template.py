@@ -81,6 +81,8 @@ class ChatTemplate:
     ) -> list[int]:
         """The prompt for `turns` as token ids, with one BOS if the model wants one.
 
+        A template may look into the turns, but one that fails on unknown words is refused.
+
         Raises:
             TemplateError: the template refuses these turns, fails on them, or costs too much.
         """
@@ -137,7 +139,7 @@ class ChatTemplate:
         try:
             return self._environment.render(self._programs[source], variables)
         except TemplateRefusal as error:
-            words = str(error)
+            words = str(error)[:200]
             reason = f"refuses these turns: {words}" if words in source else "refuses these turns"
         except TooExpensive:
             reason = "takes too much time or memory"
