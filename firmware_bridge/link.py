@@ -26,6 +26,7 @@ from types import MappingProxyType
 
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.errors import (
+    BridgeError,
     DeviceBusyError,
     DeviceGoneError,
     DevicePermissionError,
@@ -200,7 +201,7 @@ class Link:
             except TransportError as error:
                 self._ended(_problem_of(error, self._state), error.advice)
             except Exception as error:  # noqa: BLE001 - the thread's top
-                _log.error("link: %s", _place_of(error))
+                _log.error("link: %s", _described(error))
                 self._ended(LinkProblem.INTERNAL)
             failures = 1 if self._stats.connections != connections else failures + 1
             if not self._stopping.is_set():
@@ -296,7 +297,7 @@ class Link:
             self._stats.listener_failures += 1
             if self._stats.listener_failures == 1:
                 _log.error(
-                    "listener failed (further failures are only counted): %s", _place_of(error)
+                    "listener failed (further failures are only counted): %s", _described(error)
                 )
 
 
@@ -312,7 +313,9 @@ def _problem_of(error: TransportError, state: LinkState) -> LinkProblem:
             return LinkProblem.GONE
 
 
-def _place_of(error: Exception) -> str:
-    """Kind and place of an error; its text might hold key content."""
+def _described(error: Exception) -> str:
+    """Our own errors hold no key content; of all others only kind and place may be logged."""
+    if isinstance(error, BridgeError):
+        return f"{type(error).__name__}: {error}"
     place = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

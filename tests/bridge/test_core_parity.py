@@ -18,7 +18,7 @@ from firmware_bridge.protocol.frames import (
     encode,
     payload_room,
 )
-from firmware_bridge.protocol.messages import EventKinds, KeyReport, Subscribe
+from firmware_bridge.protocol.messages import EventKinds, KeyRecord, KeyReport, Subscribe
 
 LENGTHS = st.sampled_from([32, 48, 64])
 CLIENT = 9
@@ -94,7 +94,7 @@ def test_key_events_of_the_core_arrive_in_python(
         assert wire.core.key_event(row, column, keycode, pressed, at_ms)
     for _ in events:
         wire.core.task(0)
-    records = []
+    records: list[KeyRecord] = []
     for report in wire.sent:
         keys = KeyReport.unpack(decode(report).payload)
         assert keys.first_index == len(records)

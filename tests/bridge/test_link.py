@@ -329,7 +329,7 @@ def test_a_polled_transport_answers_a_key_soon_and_rests_when_idle(make_link: Ma
     for i in range(20):
         time.sleep(0.06)
         keyboard.press(i)
-        wait_until(lambda i=i: link.stats.events == i + 1)
+        wait_until(lambda i=i: link.stats.events == i + 1)  # type: ignore[misc]
         times.append(shown_after(link, str(i)))
     assert statistics.median(times) < 0.02  # the share of 60 ms, and the machine
     time.sleep(options.poll_longest_s / options.poll_share)

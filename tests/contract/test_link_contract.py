@@ -24,7 +24,7 @@ from firmware_bridge.events import (
 )
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
-from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState
+from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, SessionIds
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.replay import RecordingTransport
@@ -63,10 +63,15 @@ class Desk:
     events: list[BridgeEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.link = self.another_link(self.events)
+        self.link = self.make_link(self.events, client=1)
 
-    def another_link(self, events: list[BridgeEvent]) -> Link:
-        return Link(self.open_transport, events.append, options=OPTIONS)
+    def make_link(self, events: list[BridgeEvent], client: int) -> Link:
+        return Link(
+            self.open_transport,
+            events.append,
+            client_source=lambda: SessionIds(client, 0xCAFE),
+            options=OPTIONS,
+        )
 
     def start(self) -> None:
         self.link.start()
@@ -175,7 +180,7 @@ def test_stop_gives_everything_back(desk: Desk) -> None:
 def test_a_second_program_waits_for_the_first(desk: Desk) -> None:
     desk.start()
     others: list[BridgeEvent] = []
-    other = desk.another_link(others)
+    other = desk.make_link(others, client=2)
     other.start()
     try:
         wait_until(lambda: other.problem is LinkProblem.IN_USE)

@@ -7,12 +7,21 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 
+import pytest
+
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.link_output import Output
 from firmware_bridge.link_session import Session
-from firmware_bridge.link_state import LinkOptions, LinkStats, SessionIds
-from firmware_bridge.protocol.frames import Frame, decode
+from firmware_bridge.link_state import (
+    LinkOptions,
+    LinkProblem,
+    LinkStats,
+    SessionEndedError,
+    SessionIds,
+)
+from firmware_bridge.protocol.frames import Frame, decode, encode
+from firmware_bridge.protocol.messages import Message
 
 Wire = Callable[[bytes], list[bytes]]
 """What becomes of a report on its way: [] lost, [report] carried, more: other reports too."""
@@ -119,3 +128,24 @@ class SessionLab:
     def _send(self, report: bytes) -> bool:
         self.queue.append(report)
         return True
+
+
+def ready_lab(config: BoardConfig | None = None) -> SessionLab:
+    """A session after its handshake; `sent` is empty."""
+    lab = SessionLab(config)
+    lab.settle()
+    assert lab.session.ready
+    lab.sent.clear()
+    return lab
+
+
+def from_keyboard(lab: SessionLab, message: Message, seq: int) -> bytes:
+    """A report that carries `message` to the client of the lab."""
+    return encode(Frame(message.type, lab.client, seq, message.pack()), lab.config.report_length)
+
+
+def ended(lab: SessionLab, seconds: float) -> LinkProblem:
+    """Why the session ends within `seconds`, which it must."""
+    with pytest.raises(SessionEndedError) as caught:
+        lab.run(seconds)
+    return caught.value.problem
