@@ -92,10 +92,7 @@ class Session:
         self._phase = _Phase.GREETING
         self._request: _Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
-        self._subscribed_at = (
-            0.0,
-            0.0,
-        )  # clock and wall clock of the last SUBSCRIBE that was taken
+        self._subscribed_at = (0.0, 0.0)  # by clock and wall clock: the last SUBSCRIBE taken
         self._keys = KeyFeed(stats)
         self._announced = False
         self._warned: set[str] = set()
