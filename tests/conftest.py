@@ -14,7 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from platformdirs import user_data_path
+
+# Hypothesis measures wall time; on a machine that others use too, a slow example says nothing.
+settings.register_profile("thock", deadline=None)
+settings.load_profile("thock")
 
 
 class _Collector(logging.Handler):
