@@ -17,6 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 from engine.errors import EngineError
 from engine.messages import MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Command, Event
 
+# The key that both sides prove to hold, handed to the child through its stdin.
+AUTHKEY_BYTES = 32
+
 Incoming = TypeVar("Incoming")
 
 
@@ -111,10 +114,10 @@ class Channel(Generic[Incoming]):
         except (OSError, EOFError):
             return True  # `receive` tells what is wrong
 
-    def receive_hello(self) -> int:
-        """Wait for the child's first frame and check its version; gives the child's process id.
+    def receive_hello(self) -> None:
+        """Wait for the child's first frame and check its version.
 
-        Looks at `type`, `protocol` and `pid` only, because a Hello of a later version may hold more.
+        Looks at `type` and `protocol` only, because a Hello of another version may look otherwise.
 
         Raises:
             ProtocolVersionError: the child speaks another version.
@@ -127,15 +130,14 @@ class Channel(Generic[Incoming]):
             hello = None
         if not isinstance(hello, dict) or hello.get("type") != "hello":
             raise ChannelError("the engine's first message is no hello")
-        protocol, pid = hello.get("protocol"), hello.get("pid")
-        if not isinstance(protocol, int) or not isinstance(pid, int):
-            raise ChannelError("the engine's hello lacks its protocol version or process id")
+        protocol = hello.get("protocol")
+        if not isinstance(protocol, int):
+            raise ChannelError("the engine's hello lacks its protocol version")
         if protocol != PROTOCOL_VERSION:
             raise ProtocolVersionError(
                 f"the engine speaks message version {protocol}, this program {PROTOCOL_VERSION}: "
                 "install both from the same release"
             )
-        return pid
 
     def close(self) -> None:
         """Close this end. Safe to call twice."""

@@ -23,9 +23,9 @@ from multiprocessing.connection import (
 )
 from pathlib import Path
 
+from engine.channel import AUTHKEY_BYTES
 from engine.errors import EngineError
 
-AUTHKEY_BYTES = 32
 # sun_path holds 104 bytes on macOS and the BSDs, 108 on Linux, with the closing zero.
 _MAX_SOCKET_PATH = 100
 # A visitor that knows the key answers at once; one that says nothing must not keep the child out.
@@ -81,8 +81,9 @@ class Door:
         if visitor is not None:
             _sever(visitor)
         # Closing a listener does not wake a thread that waits in accept(); one more visitor does.
-        with contextlib.suppress(OSError):
-            Client(self.address).close()
+        if self._usher.is_alive():
+            with contextlib.suppress(OSError):
+                Client(self.address).close()
         self._usher.join()
         self._listener.close()
         self._remove_folder()

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
-from engine.client import FAKE_ENGINE, MODEL_ENGINE
 from engine.messages import Chat, ReplyGrew, Turn
-from tests.helpers.engines import Supervised
+from tests.helpers.engines import Supervised, argv_for
 
 if __name__ == "__main__":
-    model = sys.argv[1]
-    talk = Supervised(FAKE_ENGINE if model.endswith(".json") else MODEL_ENGINE)
+    model = Path(sys.argv[1])
+    talk = Supervised(argv_for(model))
     talk.start(model)
     turns = [Turn(role="user", content="Tell me a very long story.")]
     talk.send(Chat(request=1, turns=turns, max_tokens=1000))

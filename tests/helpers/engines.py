@@ -12,7 +12,7 @@ from multiprocessing import Pipe
 from pathlib import Path
 
 from engine.channel import Channel, ChannelClosedError
-from engine.client import FAKE_ENGINE, ClientLimits, EngineClient, EngineState
+from engine.client import FAKE_ENGINE, MODEL_ENGINE, ClientLimits, EngineClient, EngineState
 from engine.messages import (
     COMMANDS,
     EVENTS,
@@ -27,6 +27,11 @@ from engine.messages import (
 from engine.server import Loader, serve
 
 WAIT_S = 60.0
+
+
+def argv_for(model: Path) -> tuple[str, ...]:
+    """The engine for a model file, or for a script of the fake one."""
+    return FAKE_ENGINE if model.suffix == ".json" else MODEL_ENGINE
 
 
 class Talk:

@@ -139,9 +139,11 @@ def test_a_message_over_the_limit_is_not_sent() -> None:
     assert _CANARY not in str(refused.value)
 
 
-def test_hello_gives_the_process_id(ends: tuple[Connection, Channel[Command]]) -> None:
+def test_hello_of_this_version_is_taken(ends: tuple[Connection, Channel[Command]]) -> None:
     ends[0].send_bytes(encode(Hello(protocol=PROTOCOL_VERSION, pid=77)))
-    assert ends[1].receive_hello() == 77
+    ends[0].send_bytes(encode(Suggest(request=5, text="")))
+    ends[1].receive_hello()
+    assert ends[1].receive() == Suggest(request=5, text="")
 
 
 def test_a_hello_of_a_later_version_is_named_as_such(

@@ -32,13 +32,14 @@ from engine.messages import (
     Failed,
     Forget,
     Forgotten,
+    ModelLoaded,
     ReplyFinished,
     ReplyGrew,
     Suggest,
     SuggestionsReady,
     Turn,
 )
-from tests.helpers.engines import WAIT_S, Supervised, supervised
+from tests.helpers.engines import WAIT_S, Supervised, argv_for, supervised
 
 _CANARY = "zyzzyva"
 _NO_RESTART = ClientLimits(connect_s=1.0, exit_s=0.5, restarts=0)
@@ -50,6 +51,13 @@ def script(tmp_path: Path) -> Path:
     """A reply of 400 tokens that takes 4 s."""
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"replies": ["word " * 400], "token_ms": 10}))
+    return path
+
+
+@pytest.fixture(params=["script", pytest.param("smollm2", marks=pytest.mark.model)])
+def model(request: pytest.FixtureRequest) -> Path:
+    """The scripted and the real model."""
+    path: Path = request.getfixturevalue(request.param)
     return path
 
 
@@ -243,6 +251,13 @@ def test_the_child_runs_at_a_lower_priority_in_a_session_of_its_own() -> None:
         assert psutil.Process(pid).nice() > psutil.Process().nice()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads another process's limits")
+def test_a_crash_writes_no_core_file() -> None:
+    with supervised() as talk:
+        talk.start()
+        assert psutil.Process(talk.client.pid).rlimit(psutil.RLIMIT_CORE) == (0, 0)
+
+
 def test_the_key_is_in_neither_arguments_nor_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     key = b"0123456789abcdef" * 2
     monkeypatch.setattr(secrets, "token_bytes", lambda count: key[:count])
@@ -260,9 +275,9 @@ def test_the_key_is_in_neither_arguments_nor_environment(monkeypatch: pytest.Mon
 
 @posix
 @pytest.mark.expected_log("engine child died: it was killed by SIGKILL")
-def test_killed_in_mid_reply_the_next_reply_works(script: Path) -> None:
-    with supervised() as talk:
-        talk.start(script)
+def test_killed_in_mid_reply_the_next_reply_works(model: Path) -> None:
+    with supervised(argv_for(model)) as talk:
+        talk.start(model)
         talk.send(_chat(1))
         talk.send(Suggest(request=2, text="waiting"))
         assert isinstance(talk.next(), ReplyGrew)
@@ -276,10 +291,13 @@ def test_killed_in_mid_reply_the_next_reply_works(script: Path) -> None:
         assert "SIGKILL" in talk.until(EngineState.RESTARTING)
         talk.send(_chat(3))
         loaded = talk.next()
-        assert loaded.type == "model-loaded"
+        assert isinstance(loaded, ModelLoaded)
         assert isinstance(talk.next(), ReplyGrew)
         seconds = time.monotonic() - killed
-        print(f"killed: told after {told * 1000:.0f} ms, next reply after {seconds * 1000:.0f} ms")
+        print(
+            f"killed: told after {told * 1000:.0f} ms, next reply began after {seconds * 1000:.0f} ms, "
+            f"of which {loaded.seconds * 1000:.0f} ms to load the model"
+        )
         assert seconds - loaded.seconds < 3.0
 
 
@@ -419,9 +437,9 @@ def test_a_callback_that_raises_ends_in_failed_without_a_child() -> None:
 
 
 @posix
-def test_the_child_leaves_when_its_parent_is_killed(script: Path) -> None:
+def test_the_child_leaves_when_its_parent_is_killed(model: Path) -> None:
     parent = subprocess.Popen(
-        [sys.executable, "-m", "tests.helpers.engine_parent", str(script)],
+        [sys.executable, "-m", "tests.helpers.engine_parent", str(model)],
         stdout=subprocess.PIPE,
         text=True,
     )

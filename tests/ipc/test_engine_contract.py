@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.client import MODEL_ENGINE
 from engine.fake import FakeModel, FakeScript
 from engine.messages import (
     Cancel,
@@ -47,8 +48,6 @@ def engine(
             child.start(script)
             yield child
     else:
-        from engine.client import MODEL_ENGINE
-
         path: Path = request.getfixturevalue("smollm2")
         with supervised(MODEL_ENGINE) as child:
             child.start(path)
@@ -98,7 +97,6 @@ def test_a_word_more_reuses_what_came_before(engine: Talk) -> None:
     _suggest(engine, "The quick brown fox jumps over the lazy")
     ready = _suggest(engine, "The quick brown fox jumps over the lazy dog")
     assert ready.reused >= 5
-    assert ready.computed <= 4
 
 
 def test_a_reply_comes_in_pieces_and_ends(engine: Talk) -> None:

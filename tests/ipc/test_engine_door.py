@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from engine import door as door_module
-from engine.door import AUTHKEY_BYTES, Door
+from engine.channel import AUTHKEY_BYTES
+from engine.door import Door
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="looks at Unix sockets")
 

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model file behind the commands of the engine child: tokeniser, template, backend and session together.
+
+There is one session, so one KV cache. Suggest, Chat and Choose each keep the prefix that they share with
+what was computed last: the text typed so far, or the instructions and earlier turns of a chat. Changing
+between them computes the new prompt from its start, which people do when they change the mode, seldom.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from engine.chat_template import ChatTemplate
+from engine.cpu.backend import CpuBackend
+from engine.errors import EngineError, OperationCancelledError
+from engine.formats import open_model
+from engine.messages import Candidate, Turn
+from engine.serving import CancelCheck, Choice, ModelInfo, Reply, Suggestions
+from engine.session import FinishReason, Session
+from engine.streaming import StreamDecoder
+from engine.tokenizer import Tokenizer
+from engine.vocabulary import Vocabulary
+from engine.window import TokenWindow, fit_turns
+from engine.words import suggest_words
+
+# Positions behind the window for what does not belong to the text: BOS and the tokens tried by a search.
+_SEARCH_TOKENS = 8
+
+
+class ModelRunner:
+    """A LoadedModel on the CPU backend. For one thread."""
+
+    def __init__(
+        self,
+        backend: CpuBackend,
+        tokenizer: Tokenizer,
+        template: ChatTemplate,
+        *,
+        window: int = 128,
+    ) -> None:
+        self._backend = backend
+        self._tokenizer = tokenizer
+        self._template = template
+        self._vocabulary = Vocabulary(tokenizer)
+        self._session = Session(backend, tokenizer.vocab_size)
+        window = max(2, min(window, backend.max_context - _SEARCH_TOKENS))
+        self._window = TokenWindow(window, max(1, window // 4))
+
+    @classmethod
+    def open(cls, path: str, max_context: int, window: int = 128) -> ModelRunner:
+        """Load the model at `path`: a GGUF file or a Hugging Face folder.
+
+        `window` is the number of tokens of typed text that suggestions are made from.
+
+        Raises:
+            ModelNotFoundError, ModelFileError, UnsupportedModelError, TemplateError, OutOfMemoryError.
+        """
+        source = open_model(path)
+        try:
+            tokenizer = Tokenizer.from_spec(source.tokenizer)
+            template = ChatTemplate.from_spec(source.tokenizer)
+            backend = CpuBackend(source, max_context)
+        finally:
+            source.close()
+        return cls(backend, tokenizer, template, window=window)
+
+    @property
+    def info(self) -> ModelInfo:
+        config = self._backend.config
+        name = config.name or config.architecture
+        return ModelInfo(name, config.parameters, self._backend.max_context, "cpu")
+
+    def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
+        """As LoadedModel.suggest."""
+        try:
+            found = suggest_words(
+                self._session, self._vocabulary, text, count, cancelled, self._window.cut
+            )
+        except OperationCancelledError:
+            return Suggestions((), 0, 0, cancelled=True)
+        candidates = [
+            Candidate(text=word.text, probability=word.probability) for word in found.candidates
+        ]
+        return Suggestions(candidates, found.reused, found.computed)
+
+    def chat(
+        self,
+        turns: Sequence[Turn],
+        max_tokens: int,
+        cancelled: CancelCheck,
+        emit: Callable[[str], None],
+    ) -> Reply:
+        """As LoadedModel.chat. Half of the context at most is kept free for the reply."""
+        start = time.perf_counter()
+        prompt = self._prompt(turns, min(max_tokens, self._backend.max_context // 2))
+        decoder = StreamDecoder(self._tokenizer)
+        tokens = 0
+        first_token_ms = 0.0
+        try:
+            self._session.update(prompt, cancelled)
+        except OperationCancelledError:
+            return Reply("cancelled", 0, 0.0)
+        reply = self._session.generate(max_tokens, self._tokenizer.eos_ids, cancelled)
+        while True:
+            try:
+                token = next(reply)
+            except StopIteration as end:
+                reason: FinishReason = end.value
+                break
+            tokens += 1
+            if tokens == 1:
+                first_token_ms = (time.perf_counter() - start) * 1000.0
+            if text := decoder.push(token):
+                emit(text)
+        if text := decoder.finish():
+            emit(text)
+        return Reply(reason.value, tokens, first_token_ms)
+
+    def choose(
+        self, turns: Sequence[Turn], labels: Sequence[str], cancelled: CancelCheck
+    ) -> Choice:
+        """As LoadedModel.choose."""
+        if not all(labels) or len(set(labels)) < len(labels):
+            raise EngineError("the labels to choose from must differ, and none may be empty")
+        encoded = [
+            self._tokenizer.encode(label, add_special=False, parse_special=False)
+            for label in labels
+        ]
+        prompt = self._prompt(turns, max(map(len, encoded)))
+        try:
+            self._session.update(prompt, cancelled)
+            index, probabilities = self._session.choose(encoded, cancelled)
+        except OperationCancelledError:
+            return Choice("", 0.0, cancelled=True)
+        return Choice(labels[index], probabilities[index])
+
+    def forget(self) -> None:
+        """As LoadedModel.forget."""
+        self._session.forget()
+        self._window.forget()
+
+    def close(self) -> None:
+        """As LoadedModel.close."""
+        self.forget()
+        self._backend.close()
+
+    def _prompt(self, turns: Sequence[Turn], reserved: int) -> list[int]:
+        """Tokens of the newest turns that leave `reserved` positions free."""
+
+        def encode(kept: Sequence[Turn]) -> list[int]:
+            return self._template.encode(kept, self._tokenizer)
+
+        limit = self._backend.max_context - reserved
+        return encode(fit_turns(turns, lambda kept: len(encode(kept)), limit))
