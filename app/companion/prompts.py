@@ -4,13 +4,45 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from importlib import resources
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 
-def load_prompt(name: str, language: str) -> Mapping[str, str]:
-    """The texts of one file in `language` (`zh_CN`); what it lacks comes from `zh`, then from `en`."""
+class ChatPrompt(BaseModel):
+    """assets/prompts/chat.toml"""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+
+
+class ReactPrompt(BaseModel):
+    """assets/prompts/react.toml; `examples` are (line, manner, label)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    system: str
+    user: str
+    silence: str
+    macro: str
+    examples: tuple[tuple[str, str, str], ...]
+    rhythm: dict[str, str]
+
+
+def load_chat_prompt(language: str) -> ChatPrompt:
+    """The words of chat mode in `language` (`zh_CN`), else in its base (`zh`), else in English."""
+    return ChatPrompt.model_validate(_load("chat", language))
+
+
+def load_react_prompt(language: str) -> ReactPrompt:
+    """The words of react mode; languages as in `load_chat_prompt`."""
+    return ReactPrompt.model_validate(_load("react", language))
+
+
+def _load(name: str, language: str) -> dict[str, Any]:
     text = resources.files("assets").joinpath("prompts", f"{name}.toml").read_text(encoding="utf-8")
-    tables: dict[str, dict[str, str]] = tomllib.loads(text)
+    tables: dict[str, dict[str, Any]] = tomllib.loads(text)
     base = language.partition("_")[0]
     return {**tables["en"], **tables.get(base, {}), **tables.get(language, {})}

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.companion.lights import CHANGE_INTERVAL_S, DARK, Cue, SlowLights, load_palette
-from app.companion.prompts import load_prompt
+from app.companion.prompts import load_chat_prompt, load_react_prompt
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 
 
@@ -74,9 +75,17 @@ def test_no_second_holds_more_than_two_flashes(wishes: list[tuple[float, LightOv
 
 
 def test_a_prompt_in_an_unknown_language_is_english() -> None:
-    assert load_prompt("chat", "zh_CN") == load_prompt("chat", "en")
+    assert load_chat_prompt("xx_YY") == load_chat_prompt("en")
+    assert load_react_prompt("xx_YY") == load_react_prompt("en")
 
 
-@pytest.mark.parametrize("name", ["chat", "react"])
-def test_every_prompt_file_has_a_system_turn(name: str) -> None:
-    assert load_prompt(name, "en")["system"].strip()
+def test_what_a_language_lacks_comes_from_its_base_and_then_from_english(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "chat.toml").write_text(
+        '[en]\nsystem = "one"\n[zh]\nsystem = "two"\n[zh_CN]\nsystem = "three"\n'
+    )
+    monkeypatch.setattr("app.companion.prompts.resources.files", lambda _: tmp_path)
+    systems = [load_chat_prompt(name).system for name in ("zh_CN", "zh_TW", "fr", "en")]
+    assert systems == ["three", "two", "one", "one"]

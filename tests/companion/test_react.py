@@ -10,14 +10,14 @@ import pytest
 from app.companion.messages import CancelReply
 from app.companion.modes.moods import load_moods, parse_moods
 from app.companion.modes.rhythm import Rhythm
-from app.companion.prompts import load_prompt
+from app.companion.prompts import load_react_prompt
 from app.settings import ModeName, ReactSettings, Settings
 from engine.client import EngineState
 from engine.messages import Cancel, Choose, LabelChosen
 from firmware_bridge.keys.usage import Usage
 from tests.helpers.companion import Desk
 
-WORDS = load_prompt("react", "en")
+WORDS = load_react_prompt("en").rhythm
 
 
 def picture(*rows: str) -> str:
@@ -52,11 +52,11 @@ def test_a_line_brings_a_mood_with_its_face_and_light() -> None:
     desk = reacting()
     desk.take()
     desk.type("it works!\n", gap_s=0.2)
-    (said,) = asked(desk)
-    assert 'Last line typed: "it works!"' in said
-    assert "Rhythm: steady" in said
-    assert "Last event: a line was ended" in said
-    assert "calm, happy, focused" in said
+    assert asked(desk) == ["it works! (steady)"]
+    (command,) = desk.engine.commands
+    assert isinstance(command, Choose)
+    assert command.labels == list(load_moods())
+    assert [turn.role for turn in command.turns[:3]] == ["system", "user", "assistant"]
     desk.take()
     choose(desk, "happy")
     assert desk.take() == ["status listening", HAPPY, "lights 120,112,33 solid"]
@@ -78,15 +78,15 @@ def test_a_pause_a_macro_key_and_the_ask_key_are_causes_too() -> None:
     desk.advance(0.8)
     assert asked(desk) == []
     desk.advance(0.2)
-    assert "Last event: a pause" in asked(desk)[-1]
+    assert asked(desk) == ["hm (fast)"]
     choose(desk, "calm")
     desk.advance(2)
     desk.press_macro(7)
-    assert "Last event: macro key 7 was pressed" in asked(desk)[-1]
+    assert asked(desk)[-1] == "hm (fast, macro key 7 pressed)"
     choose(desk, "calm")
     desk.advance(2)
     desk.press_macro(1)
-    assert "Last event: none" in asked(desk)[-1]
+    assert asked(desk)[-1] == "hm (fast)"
     assert len(asked(desk)) == 3
 
 
@@ -156,13 +156,13 @@ def test_a_cause_before_the_engine_came_is_kept() -> None:
 def test_only_the_end_of_a_long_line_goes_to_the_model() -> None:
     desk = reacting()
     desk.type("a" * 100 + "z" * 80 + "\n", gap_s=0.01)
-    assert f'"{"z" * 80}"' in asked(desk)[-1]
+    assert asked(desk)[-1] == "z" * 80 + " (fast)"
 
 
 def test_a_line_with_braces_is_only_text() -> None:
     desk = reacting()
     desk.type("{labels} {0} %s\n")
-    assert 'typed: "{labels} {0} %s"' in asked(desk)[-1]
+    assert asked(desk)[-1] == "{labels} {0} %s (fast)"
 
 
 @pytest.mark.parametrize(("gap_s", "words"), [(0.4, "slow"), (0.2, "steady"), (0.1, "fast")])
@@ -187,7 +187,17 @@ def test_rhythm_names_corrections_and_silence() -> None:
 def test_backspaces_count_as_corrections() -> None:
     desk = reacting()
     desk.type("ab\bab\b\n")
-    assert "fast, with many corrections" in asked(desk)[-1]
+    assert asked(desk)[-1] == "aa (fast, with many corrections)"
+
+
+def test_the_examples_name_moods_that_exist_and_leave_none_out() -> None:
+    assert {label for _, _, label in load_react_prompt("en").examples} == set(load_moods())
+
+
+def test_a_macro_key_without_any_text_is_told_as_silence() -> None:
+    desk = reacting()
+    desk.press_macro(5)
+    assert asked(desk) == ["... (not typing, macro key 5 pressed)"]
 
 
 def test_the_moods_fit_the_display_and_begin_differently() -> None:

@@ -14,7 +14,7 @@ from app.companion.lights import DARK, Cue
 from app.companion.modes.base import Desk, View
 from app.companion.pager import Pager
 from app.companion.picture import clipped, padded, tail, wrapped
-from app.companion.prompts import load_prompt
+from app.companion.prompts import load_chat_prompt
 from app.settings import ModeName
 from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
 from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
@@ -41,7 +41,7 @@ class ChatMode:
     def __init__(self, desk: Desk) -> None:
         settings = desk.settings.chat
         self._desk = desk
-        self._system = load_prompt("chat", desk.settings.language)["system"]
+        self._system = load_chat_prompt(desk.settings.language).system
         self._history: deque[tuple[str, str]] = deque(maxlen=settings.history_turns)
         self._typed = TypingContext(settings.question_chars)
         self._pager = Pager(settings.reading_speed)

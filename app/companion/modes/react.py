@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from app.companion.context import Edit
 from app.companion.lights import DARK
 from app.companion.modes.base import Desk, View
 from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
 from app.companion.modes.rhythm import Rhythm
 from app.companion.picture import padded
-from app.companion.prompts import load_prompt
+from app.companion.prompts import load_react_prompt
 from app.settings import ModeName
 from engine.messages import Choose, Event, Failed, LabelChosen, Turn
 from firmware_bridge.keys.text_events import Backspace, Enter
@@ -17,6 +19,14 @@ from firmware_bridge.protocol.messages import Status
 
 _LINE_CHARS = 80  # of the last line go to the model
 _HINT = ("react", "Type a line or", "press a macro key.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """Why a mood is asked for: a line, a pause or the ask key, or a macro key with its number."""
+
+    at: float
+    macro: int | None = None
 
 
 class ReactMode:
@@ -30,7 +40,7 @@ class ReactMode:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._words = load_prompt("react", desk.settings.language)
+        self._prompt = load_react_prompt(desk.settings.language)
         self._moods = load_moods()
         # One margin for all of them, so that the head stays where it is when the mood changes.
         self._face_columns = max(len(row) for mood in self._moods.values() for row in mood.face)
@@ -38,8 +48,8 @@ class ReactMode:
         self._mood: Mood | None = None
         self._share = 0.0
         self._changed_at = float("-inf")
-        self._cause: str | None = None
-        self._caused_at = 0.0
+        self._cause: _Cause | None = None
+        self._asked_since = 0.0
         self._pause_at: float | None = None
         self._pending: int | None = None
 
@@ -72,10 +82,10 @@ class ReactMode:
         self._rhythm.add(at, isinstance(edit, Backspace))
         self._pause_at = at + self._desk.settings.react.pause_s
         if isinstance(edit, Enter):
-            self._react_to(self._words["line_ended"], at)
+            self._react_to(_Cause(at))
 
     def commit(self) -> None:
-        self._react_to(self._words["asked"], self._desk.now())
+        self._react_to(_Cause(self._desk.now()))
 
     def cancel(self) -> None:
         """Give up the request under way and put the face away."""
@@ -83,7 +93,7 @@ class ReactMode:
         self._mood = None
 
     def macro(self, number: int) -> None:
-        self._react_to(self._words["macro"].format(number=number), self._desk.now())
+        self._react_to(_Cause(self._desk.now(), number))
 
     def answered(self, event: Event) -> None:
         match event:
@@ -93,7 +103,7 @@ class ReactMode:
                     self._mood = self._moods[event.label]
                     self._share = event.probability
                     self._changed_at = self._desk.now()
-                    self._desk.measured(self.name, request, self._caused_at)
+                    self._desk.measured(self.name, request, self._asked_since)
             case Failed(request=request) if request == self._pending:
                 self._pending = None
 
@@ -107,7 +117,7 @@ class ReactMode:
         now = self._desk.now()
         if self._pause_at is not None and self._pause_at <= now:
             self._pause_at = None
-            self._react_to(self._words["paused"], now)
+            self._react_to(_Cause(now))
         self._ask_if_due()
 
     def resized(self) -> None:
@@ -128,9 +138,8 @@ class ReactMode:
             lines = ["react", *lines, "", f"{self._mood.label} {self._share:.0%}"]
         return View(tuple(lines), status, self._mood.lights)
 
-    def _react_to(self, cause: str, at: float) -> None:
+    def _react_to(self, cause: _Cause) -> None:
         self._cause = cause
-        self._caused_at = at
         self._ask_if_due()
 
     def _ask_if_due(self) -> None:
@@ -143,16 +152,18 @@ class ReactMode:
         labels = list(self._moods)
         self._pending = self._desk.request(lambda n: Choose(request=n, turns=turns, labels=labels))
         if self._pending is not None:
+            self._asked_since = self._cause.at
             self._cause = None
 
-    def _turns(self, cause: str) -> list[Turn]:
-        asked = self._words["user"].format(
-            line=self._desk.context.last_line[-_LINE_CHARS:],
-            rhythm=self._rhythm.describe(self._words, self._desk.now()),
-            event=cause,
-            labels=", ".join(self._moods),
-        )
-        return [
-            Turn(role="system", content=self._words["system"]),
-            Turn(role="user", content=asked),
-        ]
+    def _turns(self, cause: _Cause) -> list[Turn]:
+        prompt = self._prompt
+        turns = [Turn(role="system", content=prompt.system)]
+        for line, manner, label in prompt.examples:
+            turns.append(Turn(role="user", content=prompt.user.format(line=line, manner=manner)))
+            turns.append(Turn(role="assistant", content=label))
+        line = self._desk.context.last_line[-_LINE_CHARS:] or prompt.silence
+        manner = self._rhythm.describe(prompt.rhythm, self._desk.now())
+        if cause.macro is not None:
+            manner = prompt.macro.format(rhythm=manner, number=cause.macro)
+        turns.append(Turn(role="user", content=prompt.user.format(line=line, manner=manner)))
+        return turns

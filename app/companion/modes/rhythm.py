@@ -34,7 +34,7 @@ class Rhythm:
         return (len(times) - 1) / (times[-1] - times[0])
 
     def describe(self, words: Mapping[str, str], now: float) -> str:
-        """The rhythm in the words of a prompt file (assets/prompts/react.toml)."""
+        """The rhythm in the words of `rhythm` in assets/prompts/react.toml."""
         speed = self.keys_per_second(now)
         if not speed:
             return words["still"]
