@@ -8,16 +8,19 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from app.companion.core import Companion, Mailbox
+from app.companion.machine import MacroKey
+from app.companion.modes.moods import load_moods
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
-from engine.client import FAKE_ENGINE, ClientLimits, EngineClient, EngineState
+from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient, EngineState
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkState
@@ -29,6 +32,7 @@ from tests.helpers.waiting import wait_until
 GAP_S = 60 / (200 * 5)  # 200 words of five characters a minute
 TEXT = "The quick brown fox jumps over the lazy dog; then THERE it sleeps, "
 LONG_S = 30.0
+LOAD_S = 120.0
 
 
 @dataclass
@@ -79,15 +83,13 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def chain(script: Path, request: pytest.FixtureRequest) -> Iterator[Chain]:
-    mode = getattr(request, "param", ModeName.SUGGEST)
+@contextmanager
+def running(argv: Sequence[str], model: Path, mode: ModeName) -> Iterator[Chain]:
+    """The whole chain, with the model loaded."""
     mailbox = Mailbox()
     keyboard = VirtualKeyboard()
     link = Link(lambda: VirtualTransport(keyboard), mailbox.post)
-    engine = EngineClient(
-        mailbox.post, mailbox.engine_changed, argv=FAKE_ENGINE, limits=ClientLimits()
-    )
+    engine = EngineClient(mailbox.post, mailbox.engine_changed, argv=argv)
     companion = Companion(mailbox, link, engine, Settings(mode=mode))
     chain = Chain(keyboard, link, engine, companion)
     companion.subscribe(chain.states.append)
@@ -95,13 +97,19 @@ def chain(script: Path, request: pytest.FixtureRequest) -> Iterator[Chain]:
     link.start()
     try:
         assert link.wait_for(LinkState.READY, LONG_S)
-        engine.start(script)
-        wait_until(lambda: companion.state.engine is EngineState.READY, timeout_s=LONG_S)
+        engine.start(model)
+        wait_until(lambda: companion.state.engine is EngineState.READY, timeout_s=LOAD_S)
         yield chain
     finally:
         companion.stop()
         link.stop()
         engine.stop()
+
+
+@pytest.fixture
+def chain(script: Path, request: pytest.FixtureRequest) -> Iterator[Chain]:
+    with running(FAKE_ENGINE, script, getattr(request, "param", ModeName.SUGGEST)) as chain:
+        yield chain
 
 
 def test_at_200_words_a_minute_no_key_is_lost_and_the_last_text_is_answered(chain: Chain) -> None:
@@ -175,3 +183,18 @@ def test_pausing_takes_everything_off_the_keyboard(chain: Chain) -> None:
     wait_until(lambda: set(chain.keyboard.leds()) == {None}, timeout_s=LONG_S)
     chain.companion.stop()
     wait_until(lambda: not chain.keyboard.display_taken, timeout_s=LONG_S)
+
+
+@pytest.mark.model
+def test_the_default_model_answers_in_all_three_modes(smollm2: Path) -> None:
+    with running(MODEL_ENGINE, smollm2, ModeName.SUGGEST) as chain:
+        chain.type("The quick brown f", gap_s=0.01)
+        chain.until_shown("fox")
+        chain.keyboard.macro(MacroKey.NEXT_MODE)
+        chain.type("What is the capital of France?\n", gap_s=0.01)
+        wait_until(lambda: "Paris" in chain.companion.state.reply, timeout_s=LONG_S)
+        chain.keyboard.macro(MacroKey.NEXT_MODE)
+        chain.type("we won the game, i am so happy!\n", gap_s=0.05)
+        wait_until(lambda: chain.companion.state.reply in load_moods(), timeout_s=LONG_S)
+        assert chain.companion.state.error == ""
+        assert chain.companion.state.dropped == 0
