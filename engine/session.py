@@ -157,7 +157,7 @@ class Session:
         steps, so they sum to 1 and long labels are at no disadvantage. Labels with different first
         tokens need no computing at all. A label that begins another one ends where the model would
         write none of the longer ones' next tokens.
-        Returns (index of the likeliest label, probability of each).
+        Returns (index of the likeliest label, the first of equal ones; probability of each).
 
         Raises:
             ValueError: no label, an empty one, or two alike.
@@ -167,6 +167,8 @@ class Session:
             raise ValueError("labels must be there, and each needs at least one token")
         if len({tuple(label) for label in labels}) < len(labels):
             raise ValueError("two labels have the same tokens")
+        if any(not 0 <= token < self._vocab for label in labels for token in label):
+            raise ValueError(f"a label has a token outside the vocabulary of {self._vocab}")
         probabilities = [0.0] * len(labels)
         undecided = [(0, list(range(len(labels))), 1.0)]  # (common length, labels, probability)
         while undecided:

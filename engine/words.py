@@ -42,13 +42,10 @@ from engine.wordbreak import (
 
 Window: TypeAlias = Callable[[Sequence[int]], Sequence[int]]
 
-# Tokens that a candidate may have, the typed beginning included.
+# Forwards of one search. One token is added in each; the typed beginning needs none of its own.
 MAX_ROUNDS = 4
 # Tokens of the typed beginning that are open to be spelled differently.
-_MAX_OPEN = 2
-# Of the tokens that hold only a part of the typed beginning, the longest are the likely ones: BPE
-# writes a word in as few tokens as it can.
-_MAX_PARTIAL = 2
+MAX_OPEN = 5
 # Ways that a path inside a word may go on.
 _MAX_EXTENSIONS = 2
 
@@ -95,51 +92,65 @@ def suggest_words(
         ValueError: the session chooses among other tokens than the vocabulary has.
         OperationCancelledError: `cancelled()` held between two forwards.
     """
-    before, typed = split_at_open_word(vocabulary, text)
-    tokens = _with_start(vocabulary.tokenizer, window(before))
+    word = find_open_word(vocabulary, text)
+    tokens = _with_start(vocabulary.tokenizer, window(word.settled))
     if not tokens:
         return WordSuggestions([], 0, 0)
     report = session.update(tokens, cancelled)
     if session.logits.size != vocabulary.size:
         raise ValueError("the session needs the vocabulary's size as its vocab_limit")
-    search = _Search(vocabulary, typed, text[-1:], count)
+    search = _Search(vocabulary, word, text[-1:], count)
     computed = search.run(session, cancelled)
     return WordSuggestions(search.candidates(), report.reused, report.computed + computed)
 
 
-def split_at_open_word(vocabulary: Vocabulary, text: str) -> tuple[list[int], bytes]:
-    """Tokens of the part of `text` that is settled, and the bytes after it that are still open.
+@dataclass(frozen=True, slots=True)
+class OpenWord:
+    """Where a text is settled, and the bytes after that, which may be spelled by any tokens.
 
-    The open part is the word at the end with the space in front of it, or only that space, because
-    most tokens carry the space in front of their word. Of a word that takes more than _MAX_OPEN
-    tokens only the last ones are open; in a script without spaces, only the last token is.
+    `spelling` are the tokens that the tokeniser itself takes for `typed`; empty if it would also
+    take others before.
+    """
+
+    settled: list[int] = field(repr=False)
+    typed: bytes = field(repr=False)
+    spelling: tuple[int, ...] = field(repr=False)
+
+
+def find_open_word(vocabulary: Vocabulary, text: str) -> OpenWord:
+    """Cut the word at the end of `text` off, with the space in front of it.
+
+    The space goes with the word, also where no word was begun, because most tokens carry the space
+    in front of their word. Of a word that takes more than MAX_OPEN tokens only the last ones are
+    open; in a script without spaces, only the last token is.
     """
     tokenizer = vocabulary.tokenizer
-    start = open_word_start(text)
-    begun = start < len(text)
-    if (
-        start
-        and (
-            text[start - 1] == " "
-            # `(ba`: some vocabularies join a sign to the word after it
-            or (
-                begun
-                and len(vocabulary.starting_with(text[start - 1 :].encode("utf-8", "replace")))
-            )
-        )
-    ):
-        start -= 1
     everything = _encode(tokenizer, text)
+    start = open_word_start(text)
     if start == len(text) and text and is_unspaced(text[-1]):
         last = tokenizer.token_bytes(everything[-1]) if everything else b""
         if _is_text(last):  # not a fragment of a character
-            return everything[:-1], last
+            return OpenWord(everything[:-1], last, tuple(everything[-1:]))
+    if start and (text[start - 1] == " " or _joins(vocabulary, text[start - 1 :])):
+        start -= 1
     settled = _encode(tokenizer, text[:start])
-    if len(everything) - len(settled) > _MAX_OPEN:
-        tail = everything[-_MAX_OPEN:]
-        return everything[:-_MAX_OPEN], b"".join(map(tokenizer.token_bytes, tail))
-    opening_space = b" " if not settled and tokenizer.drops_first_space else b""
-    return settled, opening_space + text[start:].encode("utf-8", "replace")
+    if everything[: len(settled)] != settled:  # only where a tokeniser looks beyond a space
+        return OpenWord(settled, _utf8(text[start:]), ())
+    cut = max(len(settled), len(everything) - MAX_OPEN)
+    spelling = everything[cut:]
+    typed = b"".join(map(tokenizer.token_bytes, spelling))
+    if not text and tokenizer.drops_first_space:
+        typed = b" "  # the tokeniser puts it in front of the first word
+    return OpenWord(everything[:cut], typed, tuple(spelling))
+
+
+def _joins(vocabulary: Vocabulary, sign_and_word: str) -> bool:
+    """Whether some token joins a sign to the beginning of the word after it, such as `(ba`."""
+    return len(sign_and_word) > 1 and bool(len(vocabulary.starting_with(_utf8(sign_and_word))))
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def _encode(tokenizer: Tokenizer, text: str) -> list[int]:
@@ -172,14 +183,14 @@ class _Path:
 
 
 class _Search:
-    """One beam search. `typed` are the bytes that every path must agree with.
+    """One beam search. `after` is the last character of the text, "" if it has none."""
 
-    `after` is the last character of the text, "" if it has none.
-    """
-
-    def __init__(self, vocabulary: Vocabulary, typed: bytes, after: str, count: int) -> None:
+    def __init__(self, vocabulary: Vocabulary, word: OpenWord, after: str, count: int) -> None:
         self._vocabulary = vocabulary
-        self._typed = typed
+        self._typed = typed = word.typed
+        # The tokeniser's own way to begin the word is tried out whole, in the first forward: it is
+        # the likeliest of all ways that need several tokens, and its tokens are known beforehand.
+        self._beginnings = [word.spelling[:n] for n in range(1, len(word.spelling))]
         self._after = after
         self._count = count
         self._width = 2 * count
@@ -189,18 +200,27 @@ class _Search:
     def run(self, session: Session, cancelled: Callable[[], bool]) -> int:
         """Search; returns the number of tokens computed."""
         computed = 0
-        paths = self._best(self._go_on(_Path(), session.log_probabilities()))
-        for _ in range(min(MAX_ROUNDS, session.max_context - len(session.tokens))):
-            if not paths:
+        room = session.max_context - len(session.tokens)
+        last = _Path(), session.log_probabilities()
+        beginnings = [tokens for tokens in self._beginnings if len(tokens) <= room]
+        paths = self._best(self._go_on(*last))
+        for _ in range(min(MAX_ROUNDS, room)):
+            paths = [path for path in paths if len(path.tokens) <= room]
+            batch = [*beginnings, *(path.tokens for path in paths)]
+            if not batch:
                 break
             if cancelled():
                 raise OperationCancelledError("the search for words was not finished")
-            logits = session.branches([path.tokens for path in paths])
-            computed += sum(len(path.tokens) for path in paths)
+            rows = [log_softmax(row) for row in session.branches(batch)]
+            computed += sum(map(len, batch))
             longer: list[_Path] = []
-            for path, row in zip(paths, logits, strict=True):
-                longer += self._go_on(path, log_softmax(row))
+            for tokens in beginnings:
+                last = self._follow(last[0], tokens[-1:], last[1])[0], rows.pop(0)
+                longer += self._go_on(*last)
+            for path, row in zip(paths, rows, strict=True):
+                longer += self._go_on(path, row)
             paths = self._best(longer)
+            beginnings = []
         return computed
 
     def candidates(self) -> list[WordCandidate]:
@@ -226,7 +246,8 @@ class _Search:
             self._typed_probability += math.exp(path.logprob) * share
         # More than the width, because some of them turn out to begin no word.
         best = agreeing[largest(logprobs[agreeing], 4 * self._width)]
-        partial = self._vocabulary.beginnings_of(missing)[:_MAX_PARTIAL]
+        # Of the tokens that hold only a part of it, the longest: BPE takes few tokens for a word.
+        partial = self._vocabulary.beginnings_of(missing)[:1]
         return self._follow(path, [*best.tolist(), *partial], logprobs)
 
     def _follow(
@@ -249,7 +270,7 @@ class _Search:
             added = self._added(path)
             if added.state is WordState.COMPLETE:
                 self._note(added.text, path.logprob, 1.0)
-            elif added.state is not WordState.NOT_A_WORD:
+            elif added.state is not WordState.NOT_A_WORD and path.tokens not in self._beginnings:
                 going_on.append(path)
         found = sorted(self._found.values(), reverse=True)
         bar = found[self._count - 1] if len(found) >= self._count else 0.0
@@ -261,4 +282,6 @@ class _Search:
         return read_continuation(path.data[len(self._typed) :], self._after)
 
     def _note(self, text: str, logprob: float, share: float) -> None:
-        self._found[text] = self._found.get(text, 0.0) + math.exp(logprob) * share
+        probability = math.exp(logprob) * share
+        if probability > 0:
+            self._found[text] = self._found.get(text, 0.0) + probability
