@@ -252,21 +252,13 @@ static uint8_t release(thock_t *core, const thock_frame_t *frame)
     return THOCK_DONE;
 }
 
-/* The feature bit that a type of frame needs; 0: none. */
+/* The feature bit that a type of frame needs; 0: none. TEXT to STATUS have their bits in the order of their types. */
 static uint8_t needed_feature(uint8_t type)
 {
-    switch (type) {
-    case THOCK_TYPE_TEXT:
-        return THOCK_FEATURE_TEXT;
-    case THOCK_TYPE_BITMAP:
-        return THOCK_FEATURE_BITMAP;
-    case THOCK_TYPE_LIGHTS:
-        return THOCK_FEATURE_LIGHTS;
-    case THOCK_TYPE_STATUS:
-        return THOCK_FEATURE_STATUS;
-    default:
+    if (type < THOCK_TYPE_TEXT || type > THOCK_TYPE_STATUS) {
         return 0;
     }
+    return (uint8_t)(1u << (type - 1));
 }
 
 /* POLL and ACCEPT came later: a board without them answers as firmware that never knew them. */

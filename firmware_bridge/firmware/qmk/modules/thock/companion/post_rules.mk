@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Choices that a keymap makes in its rules.mk; docs/firmware/qmk.md explains them.
+
+ifeq ($(strip $(THOCK_ACCEPT_KEY)), yes)
+    OPT_DEFS += -DTHOCK_ENABLE_ACCEPT=1
+endif
+ifeq ($(strip $(THOCK_VIA_CHANNEL)), yes)
+    OPT_DEFS += -DTHOCK_VIA_CHANNEL
+endif
+ifeq ($(strip $(THOCK_POLLED_EVENTS)), yes)
+    OPT_DEFS += -DTHOCK_ENABLE_POLL=1
+endif
+ifeq ($(strip $(THOCK_SPLIT_SYNC)), yes)
+    OPT_DEFS += -DTHOCK_SPLIT_SYNC
+endif

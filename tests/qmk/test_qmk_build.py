@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The QMK module under the compilers of real boards: no warnings, and what it costs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.qmk_build import (
+    ACCEPT,
+    AVR,
+    BOARD,
+    CHANNEL,
+    CLANG,
+    CORTEX_M0,
+    HERE,
+    HOST,
+    MODULE,
+    OLED,
+    PLAIN,
+    RGB,
+    SHIMS,
+    SPLIT,
+    VIA,
+    VIAL,
+    WARNINGS,
+    Toolchain,
+    compile_module,
+    module_sources,
+    run,
+    write_community_modules,
+)
+
+CONFIGURATIONS = {
+    "plain": PLAIN,
+    "via": VIA,
+    "vial": VIAL,
+    "channel": CHANNEL,
+}
+TARGETS = {"avr": AVR, "cortex-m0": CORTEX_M0, "gcc": HOST, "clang": CLANG}
+LTO = ("-Os", "-flto")
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_compiles_without_warnings(target: str, configuration: str, tmp_path: Path) -> None:
+    lto = LTO if target == "avr" else ("-Os",)
+    compile_module(
+        tmp_path, TARGETS[target], CONFIGURATIONS[configuration] + OLED + RGB + ACCEPT, *lto, "-c"
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        PLAIN,
+        RGB,
+        ("-DTHOCK_DISABLE_RAW_HID_HANDLER",),
+        (*OLED, "-DNO_ACTION_TAPPING", "-DNO_ACTION_ONESHOT", *ACCEPT),
+        (*OLED, "-DTHOCK_ENABLE_POLL=1", "-DTHOCK_OLED_OFF_MS=0"),
+        OLED + RGB + SPLIT + VIA + ACCEPT,
+        OLED + SPLIT + VIAL,
+    ],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("target", ["avr", "cortex-m0"])
+def test_compiles_with_parts_left_out(
+    target: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    compile_module(tmp_path, TARGETS[target], options, "-Os", "-c")
+
+
+def test_an_older_qmk_is_refused_by_the_compiler(tmp_path: Path) -> None:
+    write_community_modules(tmp_path, (1, 0, 1))
+    with pytest.raises(AssertionError, match="module API"):
+        run(
+            "gcc", "-std=gnu11", *BOARD, '-DTHOCK_CONFIG_HEADER="thock_board.h"',
+            f"-I{tmp_path}", f"-I{MODULE}", f"-I{MODULE.parents[3] / 'core'}", f"-I{SHIMS}",
+            "-c", MODULE / "companion.c", cwd=tmp_path,
+        )  # fmt: skip
+
+
+def linked_size(
+    folder: Path, toolchain: Toolchain, options: tuple[str, ...], link: tuple[str, ...], whole: bool
+) -> tuple[int, int]:
+    """(flash, RAM) in bytes of size_board.c, with or without the module."""
+    folder.mkdir()
+    board = HERE / "size_board.c"
+    elf = folder / "board.elf"
+    if whole:
+        compile_module(folder, toolchain, (*options, "-DCOUNT_MODULE"), *link, board, "-o", elf)
+    else:
+        toolchain.need()
+        write_community_modules(folder)
+        run(
+            *toolchain.compiler, toolchain.standard, *WARNINGS, *BOARD, *options, *link,
+            f"-I{folder}", f"-I{SHIMS}", board, "-o", elf, cwd=folder,
+        )  # fmt: skip
+    table = run(toolchain.compiler[0].replace("gcc", "size"), elf, cwd=folder)
+    found = re.search(r"(\d+)\s+(\d+)\s+(\d+)\s+\d+\s+\w+\s+\S+board\.elf", table)
+    assert found is not None
+    text, data, bss = map(int, found.groups())
+    return text + data, data + bss
+
+
+def cost(
+    folder: Path, toolchain: Toolchain, options: tuple[str, ...], link: tuple[str, ...]
+) -> tuple[int, int]:
+    toolchain.need()
+    with_module = linked_size(folder / "with", toolchain, options, link, True)
+    without = linked_size(folder / "without", toolchain, options, link, False)
+    return with_module[0] - without[0], with_module[1] - without[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "flash_limit", "ram_limit"),
+    [
+        ("plain, no display, no lights", PLAIN, 4096, 400),
+        ("VIA, OLED 128x32", VIA + OLED, 7168, 600),
+        ("Vial, OLED 128x32", VIAL + OLED, 7168, 600),
+        ("VIA channel, OLED 128x32, accept key", CHANNEL + OLED + ACCEPT, 8192, 640),
+        ("VIA, OLED 128x32, 24 LEDs, accept key", VIA + OLED + RGB + ACCEPT, 8704, 720),
+    ],
+)
+def test_cost_on_an_atmega32u4_with_lto(
+    name: str, options: tuple[str, ...], flash_limit: int, ram_limit: int, tmp_path: Path
+) -> None:
+    """28 KiB of flash and 2.5 KiB of RAM are there; QMK alone wants most of both."""
+    flash, ram = cost(tmp_path, AVR, options, (*LTO, "-Wl,--gc-sections"))
+    print(f"atmega32u4, {name}: {flash} bytes of flash, {ram} bytes of RAM")
+    assert 0 < flash <= flash_limit
+    assert 0 < ram <= ram_limit
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "flash_limit", "ram_limit"),
+    [
+        ("VIA, OLED 128x32, 24 LEDs, accept key", VIA + OLED + RGB + ACCEPT, 9216, 2048),
+        (
+            "Vial, OLED 128x64, 24 LEDs",
+            VIAL + OLED + RGB + ("-DOLED_DISPLAY_HEIGHT=64",),
+            9216,
+            3584,
+        ),
+    ],
+)
+def test_cost_on_a_cortex_m0(
+    name: str, options: tuple[str, ...], flash_limit: int, ram_limit: int, tmp_path: Path
+) -> None:
+    link = (
+        "-Os",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-Wl,--gc-sections",
+        "--specs=nosys.specs",
+    )
+    flash, ram = cost(tmp_path, CORTEX_M0, options, link)
+    print(f"cortex-m0plus, {name}: {flash} bytes of flash, {ram} bytes of RAM")
+    assert 0 < flash <= flash_limit
+    assert 0 < ram <= ram_limit
+
+
+def test_every_source_of_the_module_and_the_core_is_built() -> None:
+    """A file that rules.mk forgets would fail only in a real QMK build."""
+    core = MODULE.parents[3] / "core"
+    assert {path.name for path in module_sources()} == {
+        path.name for folder in (MODULE, core) for path in folder.glob("*.c")
+    }
