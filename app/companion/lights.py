@@ -53,6 +53,10 @@ class SlowLights:
     def want(self, overlay: LightOverlay) -> None:
         self._wanted = overlay
 
+    def went_dark(self) -> None:
+        """The overlay was taken off; nothing waits any more."""
+        self._shown = self._wanted = DARK
+
     @property
     def deadline(self) -> float | None:
         """When a change that waits may go out."""

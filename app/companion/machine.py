@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import enum
 import logging
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from app.companion import messages as to_companion
 from app.companion.context import TextUnknown
@@ -29,6 +31,7 @@ from app.settings import ModeName, Settings
 from engine.client import EngineState
 from engine.messages import Event, Failed, Forget, Forgotten, Hello, ModelLoaded
 from firmware_bridge.events import (
+    BridgeEvent,
     EventsDropped,
     KeyPressed,
     KeyReleased,
@@ -91,6 +94,7 @@ class CompanionMachine:
         }
         self._mode = self._modes[settings.mode]
         self._is_paused = False
+        self._is_asleep = False
         self._engine = EngineState.STOPPED
         self._engine_detail = ""
         self._model = ""
@@ -108,6 +112,8 @@ class CompanionMachine:
 
     def handle(self, message: Message) -> None:
         """Take one message. `wake` is to follow: it sends what changed."""
+        if isinstance(message, BridgeEvent | to_companion.CompanionCommand | EngineChanged):
+            self._is_asleep = False
         match message:
             case KeyPressed():
                 self._key_pressed(message)
@@ -162,15 +168,14 @@ class CompanionMachine:
 
     def wake(self) -> None:
         """Do what is due by now, and send what changed."""
-        if self.is_stopped:
-            return  # the keyboard was given back
         now = self._now()
         if self._wipe_at is not None and now >= self._wipe_at:
-            self._wipe()
+            self._fall_asleep()
         if self._notice and now >= self._notice_until:
             self._notice = ""
         self._mode.wake()
-        self._out.send(self._view(), self._desk.size, now)
+        if not (self._is_asleep or self.is_stopped):
+            self._out.send(self._view(), self._desk.size, now)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
@@ -248,8 +253,7 @@ class CompanionMachine:
     def _engine_changed(self, change: EngineChanged) -> None:
         was_ready = self._desk.engine_ready
         self._engine = change.state
-        # What follows the first line is the end of the child's log, for a terminal.
-        self._engine_detail = change.detail.partition("\n")[0]
+        self._engine_detail = _brief(change.detail, self._settings.model)
         self._desk.engine_ready = change.state is EngineState.READY
         if self._desk.engine_ready and not was_ready:
             self._mode.engine_came()
@@ -319,6 +323,12 @@ class CompanionMachine:
     def _keep_until_idle(self, at: float) -> None:
         self._wipe_at = at + self._settings.idle_wipe_s
 
+    def _fall_asleep(self) -> None:
+        """Nobody types: forget everything and let the keyboard show its own screen, or darken it."""
+        self._wipe()
+        self._out.release()
+        self._is_asleep = True
+
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
         self._wipe_at = None
@@ -346,3 +356,9 @@ class CompanionMachine:
                 or self._mode.view()
             )
         return with_notice(view, self._notice, desk.size) if self._notice else view
+
+
+def _brief(detail: str, model: Path | None) -> str:
+    """What fits a display: the first line (the child's log follows it), the model without its folder."""
+    line = detail.partition("\n")[0]
+    return line if model is None else line.replace(f"{model.absolute().parent}{os.sep}", "")

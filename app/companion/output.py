@@ -21,6 +21,9 @@ class Output:
     def __init__(self, keyboard: KeyboardPort) -> None:
         self._keyboard = keyboard
         self._lights = SlowLights()
+        self._nothing()
+
+    def _nothing(self) -> None:
         self.frame = TextFrame(())
         self.status = Status.IDLE
 
@@ -44,5 +47,7 @@ class Output:
             self._keyboard.set_lights(overlay)
 
     def release(self) -> None:
-        """Give the keyboard back to its own firmware."""
+        """Give the keyboard back to its own firmware, until the next `send`."""
+        self._nothing()
+        self._lights.went_dark()
         self._keyboard.release()

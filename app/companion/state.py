@@ -17,6 +17,7 @@ from firmware_bridge.protocol.messages import Status
 class CompanionState:
     """One moment. `keyboard` is None while none is connected; `dropped` counts lost key events.
 
+    `frame` has no rows while the keyboard shows its own screen: at first, after a long rest, at the end.
     `engine_detail` and `error` say what went wrong last (empty: nothing) and hold no content.
     `reply` is the last answer of the mode in full: the best word, the chat's reply, the mood.
     """

@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from app.companion.messages import Ask, Forget, Pause, Resume, SetMode, Stop
 from app.settings import ModeName, Settings
 from engine.client import EngineState
-from engine.messages import Cancel, Chat, ModelLoaded, ReplyGrew, Suggest
+from engine.messages import Cancel, Chat, Forgotten, ModelLoaded, ReplyGrew, Suggest
 from engine.messages import Forget as EngineForget
 from firmware_bridge.events import EventsDropped, LinkLost, LinkReady
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.protocol.messages import Status
 from tests.helpers.companion import Desk, board, suggestions
 
 
@@ -100,18 +102,38 @@ def test_forget_wipes_everything_in_every_mode() -> None:
     assert [t.content for t in desk.engine.commands[-1].turns[1:]] == ["two"]
 
 
-def test_everything_is_wiped_after_five_minutes_without_a_key() -> None:
+def test_after_five_minutes_without_a_key_all_is_wiped_and_the_keyboard_given_back() -> None:
     desk = Desk()
     desk.type("hel")
     desk.suggest(("lo", 0.9))
     desk.advance(299.8)
     assert desk.picture.startswith("|hel_ ")
+    desk.take()
     desk.advance(0.2)
-    assert desk.picture == picture("_", "", "", "")
-    assert isinstance(desk.engine.commands[-1], EngineForget)
+    assert desk.take() == ["forget 4", "release"]
+    desk.post(Forgotten(request=4))
     desk.advance(3600)
-    assert isinstance(desk.engine.commands[-1], EngineForget)
-    assert len(desk.engine.commands) == 4
+    assert desk.take() == []
+    assert desk.state.frame.rows == ()
+    assert desk.state.status is Status.IDLE
+
+
+def test_the_first_key_after_a_long_rest_brings_the_display_back() -> None:
+    desk = Desk()
+    desk.type("hel")
+    desk.advance(400)
+    desk.take()
+    desk.type("x")
+    assert desk.take() == ["suggest 5 'x'", "status thinking", picture("x_", "", "", "")]
+
+
+def test_a_light_that_waits_does_not_come_after_the_keyboard_was_given_back() -> None:
+    desk = Desk(Settings(mode=ModeName.CHAT, idle_wipe_s=10))
+    desk.type("Hi\n", gap_s=0)
+    desk.advance(9.9)
+    desk.post(ReplyGrew(request=1, text="Hello"))
+    desk.advance(20)
+    assert desk.take()[-1] == "release"
 
 
 def test_every_key_puts_the_idle_wipe_off_even_a_bare_shift() -> None:
@@ -253,6 +275,14 @@ def test_a_failed_engine_says_why_until_it_is_started_again() -> None:
     desk.engine_is(EngineState.STARTING)
     desk.engine_is(EngineState.READY)
     assert isinstance(desk.engine.commands[-1], Suggest)
+
+
+def test_a_failed_engine_names_the_model_without_its_folder() -> None:
+    model = Path("models", "tiny.gguf")
+    desk = Desk(Settings(model=model))
+    desk.engine_is(EngineState.FAILED, f"{model.absolute()}: magic: not a GGUF file")
+    assert desk.picture == picture("engine failed:", "tiny.gguf: magic:", "not a GGUF file", "")
+    assert desk.state.engine_detail == "tiny.gguf: magic: not a GGUF file"
 
 
 def test_a_command_to_an_engine_that_just_died_is_sent_when_it_is_back() -> None:

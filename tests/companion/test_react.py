@@ -14,6 +14,7 @@ from app.companion.prompts import load_react_prompt
 from app.settings import ModeName, ReactSettings, Settings
 from engine.client import EngineState
 from engine.messages import Cancel, Choose, LabelChosen
+from firmware_bridge.events import EventsDropped
 from firmware_bridge.keys.usage import Usage
 from tests.helpers.companion import Desk
 
@@ -224,6 +225,13 @@ def test_escape_and_arrows_are_no_lines() -> None:
     desk = reacting()
     desk.press(Usage.ESCAPE)
     desk.press(Usage.UP)
+    assert asked(desk) == []
+
+
+def test_lost_keys_are_no_cause() -> None:
+    desk = reacting()
+    desk.post(EventsDropped(2))
+    desk.advance(5)
     assert asked(desk) == []
 
 

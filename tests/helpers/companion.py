@@ -63,6 +63,7 @@ class FakeKeyboard:
             self.log.append(f"lights {c.red},{c.green},{c.blue} {effect}")
 
     def release(self) -> None:
+        self.frame = TextFrame(())
         self.log.append("release")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.companion.context import Edit
+from app.companion.context import Edit, TextUnknown
 from app.companion.lights import DARK
 from app.companion.modes.base import Desk, View
 from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
@@ -79,6 +79,8 @@ class ReactMode:
 
     def edited(self, edit: Edit, at: float) -> None:
         self._desk.context.apply(edit)
+        if isinstance(edit, TextUnknown):
+            return  # nobody typed
         self._rhythm.add(at, isinstance(edit, Backspace))
         self._pause_at = at + self._desk.settings.react.pause_s
         if isinstance(edit, Enter):
