@@ -26,22 +26,29 @@ class Size:
         return self.rows >= _TALL_ROWS
 
 
+def ascii_of(text: str) -> str:
+    """`text` in the characters of the keyboard's font; at once if it needs no change, as most text."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return to_ascii(text).text
+
+
 def wrapped(text: str, size: Size) -> list[str]:
     """`text` in lines that leave the last column free; without its empty lines."""
-    return [line for line in wrap(to_ascii(text).text, max(size.columns - 1, 1)) if line]
+    return [line for line in wrap(ascii_of(text), max(size.columns - 1, 1)) if line]
 
 
 def tail(text: str, size: Size, rows: int) -> list[str]:
     """The end of `text` with the cursor behind it: one line that moves along, or the last `rows` lines."""
     if rows > 1:
         return wrapped(text + CURSOR, size)[-rows:]
-    line = to_ascii(text.rpartition("\n")[2]).text + CURSOR
+    line = ascii_of(text.rpartition("\n")[2]) + CURSOR
     return [line[-max(size.columns - 1, 1) :]]
 
 
 def clipped(text: str, columns: int) -> str:
     """One line of at most `columns` characters; `~` says that some are missing."""
-    line = to_ascii(text).text.replace("\n", " ")
+    line = ascii_of(text).replace("\n", " ")
     return line if len(line) <= columns else line[: max(columns - 1, 0)] + "~"
 
 

@@ -16,6 +16,7 @@ from firmware_bridge.keys.text_events import TextTyped
 from firmware_bridge.protocol.messages import Status
 
 _STEM = re.compile(r"\w*\Z")
+_LONGEST_WORD = 64  # characters
 _BAR = 5  # characters of the longest probability bar
 _FIGURE = 5  # " 100%"
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
@@ -178,7 +179,7 @@ class SuggestMode:
 
     def _words(self) -> list[str]:
         """One line per candidate: the whole word, a bar where there is room, the percentage."""
-        stem = _STEM.findall(self._desk.context.text)[0]
+        stem = _STEM.findall(self._desk.context.text[-_LONGEST_WORD:])[0]
         room = max(self._desk.size.columns - _FIGURE, 1)
         whole = [s.text if s.text[:1].isspace() else stem + s.text for s in self._shown]
         words = [clipped(word.strip(), room) for word in whole]
