@@ -17,6 +17,9 @@ import pytest
 from hypothesis import settings
 from platformdirs import user_data_path
 
+# Before torch is imported: OpenMP threads that spin while they wait slow a shared machine down 5-fold.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # Hypothesis measures wall time; on a machine that others use too, a slow example says nothing.
 settings.register_profile("thock", deadline=None)
 settings.load_profile("thock")
