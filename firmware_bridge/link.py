@@ -18,20 +18,12 @@ import logging
 import random
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 
 from firmware_bridge.display.frame import DisplayFrame
-from firmware_bridge.errors import (
-    BridgeError,
-    DeviceBusyError,
-    DeviceGoneError,
-    DevicePermissionError,
-    TransportError,
-)
+from firmware_bridge.errors import TransportError
 from firmware_bridge.events import BridgeEvent, LinkLost
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_output import Output
@@ -43,6 +35,8 @@ from firmware_bridge.link_state import (
     LinkStats,
     SessionEndedError,
     SessionIdSource,
+    described,
+    problem_of,
     random_session_ids,
 )
 from firmware_bridge.protocol.capabilities import Capabilities
@@ -71,10 +65,12 @@ class Link:
         client_source: SessionIdSource | None = None,
         options: LinkOptions | None = None,
         jitter: Callable[[], float] = random.random,
+        others_present: Callable[[], bool] = lambda: False,
     ) -> None:
         """`open_transport` makes a transport, not opened yet, for each try to connect; it raises
         TransportError when there is no device. `clock` must be the one that `Transport.read` waits by.
-        `jitter` gives 0..1.
+        `jitter` gives 0..1. `others_present` tells whether another program still has the keyboard open
+        (`neighbours.is_open_elsewhere`); it is asked only after one has been noticed.
         """
         self._open_transport = open_transport
         self._listener = listener
@@ -83,6 +79,7 @@ class Link:
         self._ids = client_source or random_session_ids()
         self._options = options or LinkOptions()
         self._jitter = jitter
+        self._others_present = others_present
         self._seqs: Iterator[int] = itertools.count()
         self._output = Output(self._options)
         self._stats = LinkStats()
@@ -199,9 +196,11 @@ class Link:
             except SessionEndedError as error:
                 self._ended(error.problem)
             except TransportError as error:
-                self._ended(_problem_of(error, self._state), error.advice)
+                self._ended(
+                    problem_of(error, searching=self._state is LinkState.SEARCHING), error.advice
+                )
             except Exception as error:  # noqa: BLE001 - the thread's top
-                _log.error("link: %s", _described(error))
+                _log.error("link: %s", described(error))
                 self._ended(LinkProblem.INTERNAL)
             failures = 1 if self._stats.connections != connections else failures + 1
             if not self._stopping.is_set():
@@ -239,7 +238,7 @@ class Link:
     def _serve(self, transport: Transport) -> None:
         session = Session(
             transport.report_length, self._ids(), self._seqs, self._output, self._options,
-            self._stats, self._wall_clock,
+            self._stats, self._wall_clock, self._others_present,
         )  # fmt: skip
         try:
             while not self._stopping.is_set():
@@ -288,7 +287,9 @@ class Link:
             self._stats.connections += 1
             self._set_state(LinkState.READY)
         elif session.problem is not None and session.problem is not self._problem:
-            self._set_state(LinkState.CONNECTING, session.problem)
+            paused = session.problem is LinkProblem.OTHER_PROGRAM
+            state = LinkState.PAUSED if paused else LinkState.CONNECTING
+            self._set_state(state, session.problem, session.advice)
 
     def _tell(self, event: BridgeEvent) -> None:
         try:
@@ -297,25 +298,5 @@ class Link:
             self._stats.listener_failures += 1
             if self._stats.listener_failures == 1:
                 _log.error(
-                    "listener failed (further failures are only counted): %s", _described(error)
+                    "listener failed (further failures are only counted): %s", described(error)
                 )
-
-
-def _problem_of(error: TransportError, state: LinkState) -> LinkProblem:
-    match error:
-        case DeviceBusyError():
-            return LinkProblem.DEVICE_BUSY
-        case DevicePermissionError():
-            return LinkProblem.NO_PERMISSION
-        case DeviceGoneError() if state is LinkState.SEARCHING:
-            return LinkProblem.NO_DEVICE
-        case _:
-            return LinkProblem.GONE
-
-
-def _described(error: Exception) -> str:
-    """Our own errors hold no key content; of all others only kind and place may be logged."""
-    if isinstance(error, BridgeError):
-        return f"{type(error).__name__}: {error}"
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from firmware_bridge.errors import FrameError
-from firmware_bridge.events import BridgeEvent, KeyReleased, LinkReady
+from firmware_bridge.events import BridgeEvent, KeyReleased, LinkLost, LinkReady
 from firmware_bridge.link_keys import KeyFeed
 from firmware_bridge.link_output import AnyChannel, Output, UnfitContentError
 from firmware_bridge.link_state import (
@@ -24,6 +24,7 @@ from firmware_bridge.link_state import (
     SessionEndedError,
     SessionIds,
 )
+from firmware_bridge.neighbours import QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode, encode
 from firmware_bridge.protocol.messages import (
@@ -50,6 +51,7 @@ class _Phase(enum.Enum):
     GREETING = enum.auto()
     SUBSCRIBING = enum.auto()
     READY = enum.auto()
+    PAUSED = enum.auto()  # another program talks to the keyboard
 
 
 @dataclass(slots=True)
@@ -78,9 +80,11 @@ class Session:
         options: LinkOptions,
         stats: LinkStats,
         wall_clock: Callable[[], float],
+        others_present: Callable[[], bool] = lambda: False,
     ) -> None:
         """`seqs` gives the number of each frame and outlives the session, so that an answer to a frame of the
-        session before never fits. `wall_clock` must go on while the computer sleeps.
+        session before never fits. `wall_clock` must go on while the computer sleeps. `others_present`: see
+        `Link`.
         """
         self._report_length = report_length
         self._ids = ids
@@ -89,6 +93,8 @@ class Session:
         self._options = options
         self._stats = stats
         self._wall_clock = wall_clock
+        self._others_present = others_present
+        self._quiet = QuietTimes(options.hush_s, options.quiet_s)
         self._phase = _Phase.GREETING
         self._request: _Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
@@ -99,6 +105,7 @@ class Session:
         self.capabilities: Capabilities | None = None
         self.problem: LinkProblem | None = None
         """Why the session is not ready although it goes on."""
+        self.advice = ""
 
     @property
     def ready(self) -> bool:
@@ -110,6 +117,8 @@ class Session:
         Raises:
             SessionEndedError: the keyboard left a frame unanswered too often.
         """
+        if now < self._quiet.silent_until or not self._is_over_pause(now):
+            return None
         request = self._request
         if request is None:
             request = self._request = self._next_request(now)
@@ -141,11 +150,12 @@ class Session:
 
     def deadline(self) -> float:
         """The clock time at which `next_report` must be asked again if no report comes before."""
+        due = self._not_before
         if self._request is not None:
-            return self._request.deadline
-        if self._phase is _Phase.READY:
-            return min(self._not_before, self._output.due())
-        return self._not_before
+            due = self._request.deadline
+        elif self._phase is _Phase.READY:
+            due = min(due, self._output.due())
+        return max(due, self._quiet.silent_until)
 
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
         """What a report from the keyboard means.
@@ -162,7 +172,7 @@ class Session:
             return self._take_frame(frame, now)
         except FrameError:
             self._stats.foreign += 1
-            return []
+            return self._give_way(now) if self._quiet.notice(report, now) else []
 
     def farewell(self) -> bytes | None:
         """A last report that gives everything back; None if the keyboard has nothing of ours."""
@@ -176,6 +186,32 @@ class Session:
     def lift_keys(self, now: float) -> list[KeyReleased]:
         """Releases of all keys that are down, because nobody will tell of them any more."""
         return self._keys.lift_all(now)
+
+    def _give_way(self, now: float) -> list[BridgeEvent]:
+        """Say nothing while another program talks; the keyboard takes its parts back after 3 s of that.
+
+        What we have asked may still be answered, but no answer is waited for.
+        """
+        self._phase = _Phase.PAUSED
+        self._request = None
+        self.problem = LinkProblem.OTHER_PROGRAM
+        reason = f"{self._quiet.program} is using the keyboard"
+        self.advice = (
+            f"{reason}. Close it, or wait: Thock goes on when it has been quiet for a while."
+        )
+        announced, self._announced = self._announced, False
+        return [*self.lift_keys(now), LinkLost(reason)] if announced else []
+
+    def _is_over_pause(self, now: float) -> bool:
+        """False while others are here; when the last of them has left, the session begins anew."""
+        if self._phase is not _Phase.PAUSED:
+            return True
+        if self._others_present():
+            self._quiet.extend(now)
+            return False
+        self._phase = _Phase.GREETING if self.capabilities is None else _Phase.SUBSCRIBING
+        self._not_before = float("-inf")
+        return True
 
     def _next_request(self, now: float) -> _Request | None:
         if self._phase is _Phase.GREETING:

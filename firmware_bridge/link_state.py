@@ -5,24 +5,33 @@ from __future__ import annotations
 
 import enum
 import secrets
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
-from firmware_bridge.errors import BridgeError
+from firmware_bridge.errors import (
+    BridgeError,
+    DeviceBusyError,
+    DeviceGoneError,
+    DevicePermissionError,
+    TransportError,
+)
 
 
 class LinkState(enum.Enum):
     """SEARCHING: no device is open. CONNECTING: one is open and was asked who it is.
 
-    READY: events come in, output goes out. LOST: the device failed us; waiting before the next try.
-    STOPPED: before `start` and after `stop`.
+    READY: events come in, output goes out. PAUSED: somebody else talks to the device, so we say nothing.
+    LOST: the device failed us; waiting before the next try. STOPPED: before `start` and after `stop`.
     """
 
     STOPPED = "stopped"
     SEARCHING = "searching"
     CONNECTING = "connecting"
     READY = "ready"
+    PAUSED = "paused"
     LOST = "lost"
 
 
@@ -36,6 +45,9 @@ class LinkProblem(enum.StrEnum):
     NO_MODULE = "the firmware of the keyboard has no Thock module"
     INCOMPATIBLE = "the firmware speaks another version of the protocol"
     IN_USE = "another program is using the Thock module of the keyboard"
+    OTHER_PROGRAM = "another program is using the keyboard"
+    UNLOCKING = "the keyboard is being unlocked in Vial"
+    NO_LIGHTS = "the firmware of the keyboard lets no program set its lights"
     GONE = "the keyboard went away"
     SILENT = "the keyboard fell silent"
     RESTARTED = "the keyboard restarted"
@@ -81,6 +93,9 @@ class LinkOptions:
     # A keyboard that got no SUBSCRIBE for 3 s has ended the subscription; 0.1 s is margin.
     longest_gap_s: float = 2.9
     busy_retry_s: float = 1.0  # while another client is subscribed
+    # Another program on the interface: silence after one answer of its own, and after its last one.
+    hush_s: float = 0.25
+    quiet_s: float = 5.0
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try
     backoff_limit_s: float = 8.0
@@ -119,3 +134,24 @@ class LinkStats:
     rtt_worst_s: float = 0.0
     first_report_s: float = float("nan")
     shown_s: float = float("nan")
+
+
+def problem_of(error: TransportError, *, searching: bool) -> LinkProblem:
+    """What `error` means for the person; `searching`: no device was open."""
+    match error:
+        case DeviceBusyError():
+            return LinkProblem.DEVICE_BUSY
+        case DevicePermissionError():
+            return LinkProblem.NO_PERMISSION
+        case DeviceGoneError() if searching:
+            return LinkProblem.NO_DEVICE
+        case _:
+            return LinkProblem.GONE
+
+
+def described(error: Exception) -> str:
+    """For the log. Our own errors hold no key content; of all others only kind and place may be told."""
+    if isinstance(error, BridgeError):
+        return f"{type(error).__name__}: {error}"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(place.filename).name}:{place.lineno}"

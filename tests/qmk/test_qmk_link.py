@@ -175,14 +175,14 @@ def test_polled_events_are_a_choice_of_other_builds_too() -> None:
 
 
 @pytest.mark.parametrize("build", ["plain", "via"])
-def test_events_are_held_for_2_seconds_after_another_program_spoke(build: str) -> None:
+def test_events_are_held_for_3_seconds_after_another_program_spoke(build: str) -> None:
     with board(build) as keyboard:
         keyboard.start()
         keyboard.subscribe()
         keyboard.hid(VIA_VERSION)
         keyboard.via.clear()
         keyboard.key(0, 0, 4, True)
-        keyboard.turn(100, times=15)
+        keyboard.turn(100, times=25)
         assert keyboard.taken() == []
         keyboard.subscribe()  # our own frames are answered all the same
         keyboard.turn(100, times=4)

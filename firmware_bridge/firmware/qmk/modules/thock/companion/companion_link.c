@@ -10,8 +10,9 @@
 #    include "split_util.h"
 #endif
 
-// Another program talks to this interface now: it must not find our events among its answers.
-#define HOLD_EVENTS_MS 2000u
+// Another program talks to this interface now: it must not find our events among its answers. Our host falls silent then,
+// so its subscription has run out by the time that this ends (THOCK_TIMEOUT_MS); were this shorter, events would still go out.
+#define HOLD_EVENTS_MS 3000u
 #define REPORT_BYTES THOCK_REPORT_LENGTH
 #define TYPE_KEY 2
 #define TYPE_POLL 10

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Other programs on the interface: who they are, and that the link makes room for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import deque
+from pathlib import Path
+
+import pytest
+
+from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.events import BridgeEvent, KeyPressed, KeyReleased, LinkLost, LinkReady
+from firmware_bridge.link import Link
+from firmware_bridge.link_session import Session
+from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, SessionIds
+from firmware_bridge.neighbours import (
+    QuietTimes,
+    is_open_elsewhere,
+    load_neighbours,
+    program_of,
+)
+from firmware_bridge.protocol.frames import MAGIC, FrameType
+from firmware_bridge.transport.base import Transport
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.session_lab import SessionLab, lose, ready_lab
+from tests.helpers.transports import WrappedTransport
+from tests.helpers.waiting import wait_until
+
+VIA_VERSION = b"\x01\x00\x0c".ljust(32, b"\0")
+KEYMAP = b"\x12\x00\x00\x1c".ljust(32, b"\4")
+UNKNOWN = b"\x90".ljust(32, b"\7")
+
+
+def test_every_row_of_the_map_has_a_source_and_no_byte_has_two_owners() -> None:
+    rows = load_neighbours()
+    taken: set[int] = set()
+    for row in rows:
+        assert 0 <= row.low <= row.high <= 0xFF
+        assert row.source
+        assert row.program
+        assert taken.isdisjoint(range(row.low, row.high + 1))
+        taken |= set(range(row.low, row.high + 1))
+    assert MAGIC[0] not in taken
+
+
+@pytest.mark.parametrize(
+    ("first", "program"),
+    [
+        (0x01, "VIA"), (0x15, "VIA"), (0x16, None), (0x17, None), (0x24, "SignalRGB"), (0xFE, "Vial"),
+        (0xA8, "a Keychron program"), (0xF1, "KeyPeek"), (0xDD, "a Viable program"), (0xFF, "VIA"),
+        (0xE7, None), (0x90, None),
+    ],
+)  # fmt: skip
+def test_an_answer_tells_whose_it_is(first: int, program: str | None) -> None:
+    assert program_of(bytes((first,)) + bytes(31), load_neighbours()) == program
+
+
+def test_no_report_is_nobodys() -> None:
+    assert program_of(b"", load_neighbours()) is None
+
+
+def test_one_question_is_a_hush_and_two_are_a_conversation() -> None:
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5)
+    assert not quiet.notice(VIA_VERSION, 10)
+    assert quiet.silent_until == 10.25
+    assert quiet.program is None
+    assert not quiet.notice(VIA_VERSION, 16)  # the next search for keyboards
+    assert quiet.silent_until == 16.25
+    assert quiet.notice(KEYMAP, 16.1)
+    assert quiet.program == "VIA"
+    assert quiet.silent_until == 21.1
+    assert not quiet.notice(UNKNOWN, 18)  # Vial's answers look like anything
+    assert quiet.silent_until == 23
+    assert not quiet.notice(UNKNOWN, 24)
+    assert quiet.silent_until == 23
+    assert quiet.program is None
+
+
+def paused_lab() -> SessionLab:
+    lab = ready_lab()
+    lab.output.display.want(TextFrame(("mine",)), lab.now)
+    lab.key(4, 1, 2, pressed=True)
+    lab.run(0.2)
+    lab.events.clear()
+    lab.sent.clear()
+    lab.give(VIA_VERSION)
+    lab.now += 0.01
+    lab.give(KEYMAP)
+    return lab
+
+
+def test_the_link_falls_silent_lifts_keys_and_says_who_it_is() -> None:
+    lab = paused_lab()
+    released, lost = lab.events
+    assert isinstance(released, KeyReleased)
+    assert lost == LinkLost("VIA is using the keyboard")
+    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    assert "VIA is using the keyboard" in lab.session.advice
+    lab.output.display.want(TextFrame(("newer",)), lab.now)
+    lab.run(4.9)
+    assert lab.sent == []
+    assert lab.session.farewell() is None
+    assert not lab.core.subscribed  # the firmware took its parts back by itself
+    assert not lab.core.display_taken
+
+
+def test_keys_that_come_in_the_pause_are_not_handed_on() -> None:
+    lab = paused_lab()
+    lab.events.clear()
+    lab.press(9)
+    lab.settle()
+    assert lab.events == []
+
+
+def test_the_link_goes_on_when_it_has_been_quiet() -> None:
+    lab = paused_lab()
+    lab.events.clear()
+    lab.run(3)
+    lab.give(UNKNOWN)  # within the conversation
+    lab.run(4.9)
+    assert lab.sent == []
+    lab.run(0.2)
+    (event,) = lab.events
+    assert isinstance(event, LinkReady)
+    assert lab.session.ready
+    assert lab.session.problem is None
+    assert lab.sent[0].type is FrameType.SUBSCRIBE
+    reference = ready_lab()
+    reference.output.display.want(TextFrame(("mine",)), reference.now)
+    reference.settle()
+    assert lab.core.picture() == reference.core.picture()
+    lab.press(7)
+    lab.settle()
+    assert isinstance(lab.events[-1], KeyPressed)
+
+
+def test_the_link_stays_silent_while_the_program_has_the_keyboard_open() -> None:
+    lab = ready_lab()
+    present = [True]
+    lab.session = Session(
+        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.now,
+        lambda: present[0],
+    )  # fmt: skip
+    lab.settle()
+    lab.give(VIA_VERSION)
+    lab.give(KEYMAP)
+    lab.sent.clear()
+    lab.run(60)
+    assert lab.sent == []
+    present[0] = False
+    lab.run(5.1)
+    assert lab.session.ready
+
+
+def test_one_search_by_another_program_only_delays_the_next_frame() -> None:
+    lab = ready_lab()
+    lab.events.clear()
+    lab.give(VIA_VERSION)
+    lab.output.display.want(TextFrame(("mine",)), lab.now)
+    lab.run(0.24)
+    assert lab.sent == []
+    lab.run(0.02)
+    assert lab.sent
+    assert lab.events == []
+    assert lab.session.ready
+
+
+def test_a_request_without_answer_is_not_repeated_into_a_conversation() -> None:
+    lab = ready_lab()
+    lab.to_host = lose
+    lab.run(1.05)
+    assert len(lab.sent) == 1
+    lab.give(VIA_VERSION)
+    lab.give(KEYMAP)
+    lab.run(4)
+    assert len(lab.sent) == 1
+
+
+def test_before_hello_was_answered_the_link_gives_way_too() -> None:
+    lab = SessionLab()
+    lab.to_keyboard = lose
+    lab.settle()
+    lab.give(VIA_VERSION)
+    lab.give(KEYMAP)
+    assert lab.events == []
+    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    lab.to_keyboard = lambda report: [report]
+    lab.run(5.1)
+    assert lab.session.ready
+    assert [frame.type for frame in lab.sent[:2]] == [FrameType.HELLO, FrameType.HELLO]
+
+
+class Overheard(WrappedTransport):
+    """The answers to another program come in between."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.heard: deque[bytes] = deque()
+
+    def read(self, timeout_s: float) -> bytes | None:
+        return self.heard.popleft() if self.heard else super().read(timeout_s)
+
+
+def test_a_running_link_is_paused_and_comes_back() -> None:
+    keyboard = VirtualKeyboard()
+    transport = Overheard(VirtualTransport(keyboard))
+    events: list[BridgeEvent] = []
+    link = Link(lambda: transport, events.append, options=LinkOptions(quiet_s=0.3))
+    link.start()
+    try:
+        assert link.wait_for(LinkState.READY, 10)
+        transport.heard.extend((VIA_VERSION, KEYMAP))
+        transport.wake()
+        assert link.wait_for(LinkState.PAUSED, 10)
+        assert link.problem is LinkProblem.OTHER_PROGRAM
+        assert link.advice.startswith("VIA is using the keyboard")
+        assert link.wait_for(LinkState.READY, 10)
+        assert link.problem is None
+        wait_until(lambda: len(events) == 3)
+    finally:
+        assert link.stop()
+    assert [type(event) for event in events] == [LinkReady, LinkLost, LinkReady]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
+def test_linux_tells_whether_another_process_has_the_keyboard_open(tmp_path: Path) -> None:
+    node = tmp_path / "hidraw7"
+    node.touch()
+    with node.open():
+        assert not is_open_elsewhere(str(node))  # our own handle does not count
+    script = "import sys; f = open(sys.argv[1]); print(flush=True); sys.stdin.read()"
+    other = subprocess.Popen(
+        [sys.executable, "-c", script, str(node)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdin is not None
+    assert other.stdout is not None
+    with other, other.stdin, other.stdout:
+        other.stdout.readline()
+        assert is_open_elsewhere(str(node))
+        other.stdin.close()
+        other.wait(10)
+        assert not is_open_elsewhere(str(node))
+
+
+def test_where_nobody_tells_nobody_is_there(tmp_path: Path) -> None:
+    assert not is_open_elsewhere("/dev/hidraw0", str(tmp_path / "no-proc"))
