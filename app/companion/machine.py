@@ -102,7 +102,7 @@ class CompanionMachine:
         self._error = ""
         self._notice = ""
         self._notice_until = 0.0
-        self._wipe_at: float | None = None
+        self._sleep_at: float | None = None
         self._board: Capabilities | None = None
         self._out = Output(keyboard)
         self._mode.enter()
@@ -112,8 +112,7 @@ class CompanionMachine:
 
     def handle(self, message: Message) -> None:
         """Take one message. `wake` is to follow: it sends what changed."""
-        if isinstance(message, BridgeEvent | to_companion.CompanionCommand | EngineChanged):
-            self._is_asleep = False
+        self._stay_awake(message)
         match message:
             case KeyPressed():
                 self._key_pressed(message)
@@ -160,7 +159,7 @@ class CompanionMachine:
         """When `wake` is to be called, if no message comes before."""
         times = [
             self._mode.deadline,
-            self._wipe_at,
+            self._sleep_at,
             self._notice_until if self._notice else None,
             self._out.deadline,
         ]
@@ -168,13 +167,15 @@ class CompanionMachine:
 
     def wake(self) -> None:
         """Do what is due by now, and send what changed."""
+        if self.is_stopped:
+            return
         now = self._now()
-        if self._wipe_at is not None and now >= self._wipe_at:
+        if self._sleep_at is not None and now >= self._sleep_at:
             self._fall_asleep()
         if self._notice and now >= self._notice_until:
             self._notice = ""
         self._mode.wake()
-        if not (self._is_asleep or self.is_stopped):
+        if not self._is_asleep:
             self._out.send(self._view(), self._desk.size, now)
 
     def failed(self, error: str) -> None:
@@ -206,7 +207,6 @@ class CompanionMachine:
         if self._is_paused:
             return
         self._end_hold(event.host_s)
-        self._keep_until_idle(event.host_s)
         if edit is not None:
             self._held = _HeldKey((event.row, event.column), event.host_s)
             self._mode.edited(edit, event.host_s)
@@ -284,7 +284,6 @@ class CompanionMachine:
                 self._set_mode(mode)
             case to_companion.Ask(text=text) if not self._is_paused:
                 self._set_mode(ModeName.CHAT)
-                self._keep_until_idle(self._now())
                 self._chat.ask(text, self._now())
             case to_companion.Ask():
                 self._notify("paused: not asked")
@@ -312,26 +311,34 @@ class CompanionMachine:
         self._notify(f"mode: {name}")
 
     def _pause(self) -> None:
-        self._wipe()
         self._is_paused = True
+        self._wipe()
 
     def _resume(self) -> None:
         if self._is_paused:
             self._is_paused = False
             self._mode.enter()
 
-    def _keep_until_idle(self, at: float) -> None:
-        self._wipe_at = at + self._settings.idle_wipe_s
+    def _stay_awake(self, message: Message) -> None:
+        """Keys and commands put the idle wipe off; news of keyboard and engine only bring the display back."""
+        if not isinstance(message, BridgeEvent | to_companion.CompanionCommand | EngineChanged):
+            return
+        self._is_asleep = False
+        is_of_a_person = isinstance(
+            message, KeyPressed | MacroTriggered | to_companion.CompanionCommand
+        )
+        if is_of_a_person or self._sleep_at is None:
+            self._sleep_at = self._now() + self._settings.idle_wipe_s
 
     def _fall_asleep(self) -> None:
         """Nobody types: forget everything and let the keyboard show its own screen, or darken it."""
+        self._sleep_at = None
+        self._is_asleep = True
         self._wipe()
         self._out.release()
-        self._is_asleep = True
 
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
-        self._wipe_at = None
         self._held = None
         self._desk.context.wipe()
         for mode in self._modes.values():

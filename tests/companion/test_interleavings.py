@@ -233,7 +233,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def a_pause_holds_and_shows_nothing(self) -> None:
-        if self.desk.state.is_paused:
+        if self.desk.state.is_paused and self.desk.state.frame.rows:
             assert self.desk.picture.startswith("|paused"[: self.columns])
             assert len(self.desk.companion._machine._desk.context) == 0
             assert self.desk.state.reply == ""

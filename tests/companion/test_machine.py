@@ -127,6 +127,50 @@ def test_the_first_key_after_a_long_rest_brings_the_display_back() -> None:
     assert desk.take() == ["suggest 5 'x'", "status thinking", picture("x_", "", "", "")]
 
 
+def test_news_of_the_devices_do_not_keep_what_was_typed() -> None:
+    """A link or an engine that comes and goes all the time must not put the wipe off for ever."""
+    desk = Desk(Settings(mode=ModeName.CHAT))
+    desk.type("draft")
+    for _ in range(31):
+        desk.advance(10)
+        desk.post(LinkReady(board()))
+        desk.engine_is(EngineState.RESTARTING)
+        desk.engine_is(EngineState.READY)
+    assert desk.picture == picture("chat", "Type a question.", "Enter asks,", "Esc cancels.")
+
+
+def test_a_keyboard_on_which_nobody_types_gets_its_display_back_too() -> None:
+    desk = Desk()
+    desk.advance(301)
+    assert desk.take()[-1] == "release"
+    desk.post(LinkReady(board()))
+    assert desk.picture == picture("_", "", "", "")
+    desk.advance(301)
+    assert desk.take()[-1] == "release"
+
+
+def test_a_pause_that_lasts_gives_the_display_back_and_a_key_shows_that_it_lasts() -> None:
+    desk = Desk()
+    desk.post(Pause())
+    desk.advance(301)
+    assert desk.take()[-1] == "release"
+    desk.press(Usage.A)
+    assert desk.take() == ["status paused", PAUSED]
+
+
+@pytest.mark.expected_log("unexpected RuntimeError")
+def test_a_pause_holds_even_if_the_wipe_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError
+
+    desk = Desk()
+    monkeypatch.setattr("app.companion.modes.chat.ChatMode.wipe", fails)
+    desk.post(Pause())
+    desk.type("hidden")
+    assert desk.state.is_paused
+    assert not any(isinstance(c, Suggest) for c in desk.engine.commands)
+
+
 def test_a_light_that_waits_does_not_come_after_the_keyboard_was_given_back() -> None:
     desk = Desk(Settings(mode=ModeName.CHAT, idle_wipe_s=10))
     desk.type("Hi\n", gap_s=0)
