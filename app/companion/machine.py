@@ -157,6 +157,8 @@ class CompanionMachine:
     @property
     def deadline(self) -> float | None:
         """When `wake` is to be called, if no message comes before."""
+        if self.is_stopped:
+            return None
         times = [
             self._mode.deadline,
             self._sleep_at,
@@ -166,7 +168,7 @@ class CompanionMachine:
         return min((time for time in times if time is not None), default=None)
 
     def wake(self) -> None:
-        """Do what is due by now, and send what changed."""
+        """Do what is due by now, and send what changed. After a Stop nothing is."""
         if self.is_stopped:
             return
         now = self._now()
