@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A CircuitPython board with KMK, as far as the module `thock_companion` sees one, and a host at its port.
+
+The stand-ins follow KMKfw/kmk_firmware 6949753 (kmk/modules/__init__.py, kmk/keys.py, kmk/kmk_keyboard.py)
+and adafruit/circuitpython shared-module/usb_cdc/Serial.c 3324f0f: reads and writes with a time-out of 0 never
+wait, and a write takes what fits its buffer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.messages import Message, TextRun
+from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
+
+KMK = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "kmk"
+OWN = ("thock_companion", "thock_session", "thock_lights", "thock_wire", "thock_kmk_output")
+CLIENT = 7
+TICKS = 1 << 29
+
+
+class Key:
+    """KMK's keys compare by identity."""
+
+
+@dataclass(eq=False)
+class KeyboardKey(Key):
+    code: int
+
+
+@dataclass(eq=False)
+class ModifierKey(Key):
+    code: int
+
+
+@dataclass(eq=False)
+class ModifiedKey(Key):
+    key: Key | None
+    modifier: ModifierKey
+
+
+@dataclass
+class FakePort:
+    """usb_cdc.Serial. `room` bytes fit until the computer reads; a blocking call would fail the test."""
+
+    timeout: float | None = None
+    write_timeout: float | None = None
+    connected: bool = True
+    room: int = 256
+    received: bytearray = field(default_factory=bytearray)
+    sent: bytearray = field(default_factory=bytearray)
+
+    @property
+    def in_waiting(self) -> int:
+        return len(self.received)
+
+    def read(self, size: int = 1) -> bytes:
+        assert self.timeout == 0
+        data = bytes(self.received[:size])
+        del self.received[:size]
+        return data
+
+    def write(self, data: bytes) -> int:
+        assert self.write_timeout == 0
+        taken = bytes(data[: self.room - len(self.sent)])
+        self.sent += taken
+        return len(taken)
+
+    def collect(self) -> bytes:
+        data = bytes(self.sent)
+        self.sent.clear()
+        return data
+
+
+def _module(name: str, **content: object) -> ModuleType:
+    module = ModuleType(name)
+    module.__dict__.update(content)
+    return module
+
+
+@dataclass
+class KmkBoard:
+    """One board; `make` builds the module with its arguments, as code.py would."""
+
+    now: int = 1000
+    port: FakePort | None = field(default_factory=FakePort)
+    made: dict[str, Key] = field(default_factory=dict)
+    seq: int = 0
+    typed: list[tuple[Key, bool]] = field(default_factory=list)
+    reader: FrameReader = field(default_factory=lambda: FrameReader(32))
+
+    def _make_key(self, names: tuple[str, ...]) -> Key:
+        key = Key()
+        self.made.update(dict.fromkeys(names, key))
+        return key
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator[Callable[[str], Any]]:
+        """CircuitPython's and KMK's modules can be imported, and ours; gives `import_module`."""
+
+        class Module:
+            pass
+
+        class AnimationModes:
+            STATIC = 1
+            STATIC_STANDBY = 2
+
+        fakes = {
+            "usb_cdc": _module("usb_cdc", data=self.port),
+            "supervisor": _module("supervisor", ticks_ms=lambda: self.now % TICKS),
+            "microcontroller": _module("microcontroller", cpu=_module("cpu", uid=bytes(range(8)))),
+            "kmk": _module("kmk"),
+            "kmk.modules": _module("kmk.modules", Module=Module),
+            "kmk.extensions": _module("kmk.extensions"),
+            "kmk.extensions.rgb": _module("kmk.extensions.rgb", AnimationModes=AnimationModes),
+            "kmk.keys": _module(
+                "kmk.keys", KeyboardKey=KeyboardKey, ModifierKey=ModifierKey,
+                ModifiedKey=ModifiedKey, make_key=self._make_key,
+            ),
+        }  # fmt: skip
+        before = {name: sys.modules.pop(name, None) for name in (*fakes, *OWN)}
+        sys.modules.update(fakes)
+        sys.path.insert(0, str(KMK))
+        try:
+            yield importlib.import_module
+        finally:
+            sys.path.remove(str(KMK))
+            for name, module in before.items():
+                sys.modules.pop(name, None)
+                if module is not None:
+                    sys.modules[name] = module
+
+    def start(
+        self, make: Callable[[Any], Any], col_pins: tuple[int, ...] | None = (1, 2, 3, 4)
+    ) -> None:
+        """`make` gets the imported thock_companion and gives the module."""
+        with self.installed() as load:
+            self.module = make(load("thock_companion"))
+            self.keyboard = _module("keyboard", col_pins=col_pins)
+            self.module.during_bootup(self.keyboard)
+
+    def loop(self, milliseconds: int = 1, key: tuple[Key, bool, int | None] | None = None) -> None:
+        """One turn of KMK's main loop (kmk_keyboard.py, `_main_loop`)."""
+        self.now += milliseconds
+        self.module.before_matrix_scan(self.keyboard)
+        assert self.module.after_matrix_scan(self.keyboard) is None
+        if key is not None:
+            passed = self.module.process_key(self.keyboard, *key)
+            if passed is not None:
+                self.typed.append((passed, key[1]))
+        self.module.before_hid_send(self.keyboard)
+        self.module.after_hid_send(self.keyboard)
+
+    def tap(self, key: Key, place: int | None = 5) -> None:
+        self.loop(key=(key, True, place))
+        self.loop(key=(key, False, place))
+
+    # ------------------------------------------------------------ the computer
+
+    @property
+    def open_port(self) -> FakePort:
+        assert self.port is not None
+        return self.port
+
+    def frames(self) -> list[Frame]:
+        return [decode(report) for report in self.reader.feed(self.open_port.collect())]
+
+    def raw(
+        self,
+        kind: int,
+        payload: bytes = b"",
+        client: int = CLIENT,
+        first: bool = True,
+        last: bool = True,
+    ) -> list[Frame]:
+        self.seq = (self.seq + 1) % 256
+        report = encode(Frame(FrameType(kind), client, self.seq, payload, first, last), 32)
+        self.open_port.received += encode_report(report)
+        self.loop()
+        return self.frames()
+
+    def say(self, message: Message, first: bool = True, last: bool = True) -> Frame:
+        (answer,) = self.raw(message.type, message.pack(), first=first, last=last)
+        return answer
+
+    def do(self, message: Message, first: bool = True, last: bool = True) -> None:
+        answer = self.say(message, first, last)
+        assert (answer.type, answer.seq) == (FrameType.ACK, self.seq), answer.payload
+
+    def show_rows(self, *rows: str) -> None:
+        for number, row in enumerate(rows):
+            self.do(TextRun(number, 0, row), number == 0, number == len(rows) - 1)
