@@ -25,6 +25,7 @@ from firmware_bridge.protocol.messages import (
     SetStatus,
     Status,
     Subscribe,
+    TextRun,
 )
 from firmware_bridge.protocol.serial_framing import encode_report
 from tests.helpers.kmk_board import Key, KeyboardKey, KmkBoard, ModifiedKey, ModifierKey
@@ -314,14 +315,16 @@ def test_an_unchanged_picture_is_not_drawn_again() -> None:
 
 
 def test_rows_are_built_of_runs() -> None:
-    from firmware_bridge.protocol.messages import TextRun
-
     board, screen = make_board()
     board.do(BOTH)
     board.do(TextRun(0, 5, "right"), last=False)
     board.do(TextRun(1, 0, "second"), first=False)
     board.loop(200)
     assert screen.shown == [(["     right", "second"], 0)]
+    board.do(TextRun(0, 0, "abcdef"), last=False)
+    board.do(TextRun(0, 3, "X"), first=False)  # what stood right of it is cleared
+    board.loop(200)
+    assert screen.shown[1:] == [(["abcX", ""], 0)]
 
 
 def test_lights_reach_the_callback_and_end() -> None:
