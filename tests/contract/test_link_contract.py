@@ -6,6 +6,7 @@ A new transport adds a maker to MAKERS: it turns a virtual keyboard into somethi
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -51,7 +52,16 @@ def polled(keyboard: VirtualKeyboard, folder: Path) -> OpenTransport:
     return lambda: DeafTransport(VirtualTransport(keyboard))
 
 
-MAKERS: list[Callable[[VirtualKeyboard, Path], OpenTransport]] = [virtual, recorded, polled]
+def serial(keyboard: VirtualKeyboard, folder: Path) -> OpenTransport:
+    """Over a pseudo-terminal, another one each time."""
+    if os.name != "posix":
+        pytest.skip("pseudo-terminals are POSIX")
+    from tests.helpers.serial_board import SerialBoardTransport
+
+    return lambda: SerialBoardTransport(keyboard)
+
+
+MAKERS: list[Callable[[VirtualKeyboard, Path], OpenTransport]] = [virtual, recorded, polled, serial]
 
 
 @dataclass

@@ -7,9 +7,10 @@ report, once opened, and can be taken away.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,7 @@ HELLO_REPORT = next(report for report in map(hello, range(256)) if report[-1] ==
 class Rig:
     transport: Transport
     take_away: Callable[[], None]
+    clean_up: Callable[[], None] = lambda: None
 
 
 def virtual(folder: Path) -> Rig:
@@ -78,13 +80,26 @@ def scripted_replay(folder: Path) -> Rig:
     )
 
 
-MAKERS: list[Callable[[Path], Rig]] = [virtual, recorded, replayed, scripted_replay]
+def serial(folder: Path) -> Rig:
+    """A pseudo-terminal; tests/vm has the same tests on real CDC-ACM and on hidraw."""
+    if os.name != "posix":
+        pytest.skip("pseudo-terminals are POSIX")
+    from tests.helpers.serial_board import SerialBoardTransport
+
+    keyboard = VirtualKeyboard()
+    transport = SerialBoardTransport(keyboard)
+    return Rig(transport, keyboard.unplug, transport.close)
+
+
+MAKERS: list[Callable[[Path], Rig]] = [virtual, recorded, replayed, scripted_replay, serial]
 
 
 @pytest.fixture(params=MAKERS, ids=lambda maker: maker.__name__)
-def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Rig:
+def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Rig]:
     maker: Callable[[Path], Rig] = request.param
-    return maker(tmp_path)
+    rig = maker(tmp_path)
+    yield rig
+    rig.clean_up()
 
 
 def test_identity_and_report_length_are_known_before_open(rig: Rig) -> None:

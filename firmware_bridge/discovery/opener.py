@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gives a link the keyboard to open: the chosen one, or the first that has the Thock module.
+
+Boards are known by who they are, never by path, so a keyboard is found again after it was plugged in
+elsewhere. Everything is called on the link's I/O thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from firmware_bridge.discovery.candidates import (
+    HID,
+    SERIAL,
+    Candidate,
+    Caution,
+    find_board,
+    is_same_board,
+)
+from firmware_bridge.discovery.detect import Finding, Tier, Verdict, detect
+from firmware_bridge.errors import (
+    DeviceBusyError,
+    DeviceGoneError,
+    DevicePermissionError,
+    TransportError,
+)
+from firmware_bridge.transport.base import DeviceIdentity, Transport
+
+_log = logging.getLogger(__name__)
+
+# udevd lets the user in 0.05 to 0.2 s after the kernel has made the node.
+_SETTLE_S = 1.0
+# A device whose answer may change is asked again, a few times.
+_ASK_AGAIN_S = 5.0
+_ASK_TIMES = 3
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known of a candidate since it appeared under its path."""
+
+    since: float
+    verdict: Verdict | None = None
+    asked_at: float = 0.0
+    asked_times: int = 0
+
+    def must_ask(self, now: float) -> bool:
+        if self.verdict is None:
+            return True
+        again = not self.verdict.is_final and self.asked_times < _ASK_TIMES
+        return again and now - self.asked_at > _ASK_AGAIN_S
+
+
+class DeviceOpener:
+    """Call it for a transport of the keyboard, not opened yet, as `Link` wants it."""
+
+    def __init__(
+        self,
+        candidates: Callable[[], Sequence[Candidate]],
+        make_transport: Callable[[Candidate], Transport],
+        *,
+        selected: DeviceIdentity | None = None,
+        is_claimed: Callable[[int, int], bool] = lambda vendor, product: False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`candidates` gives the newest list (`DeviceWatch.candidates`). `is_claimed` tells whether another
+        program took such a USB device (vendor, product) from the system.
+        """
+        self._candidates = candidates
+        self._make_transport = make_transport
+        self._selected = selected
+        self._is_claimed = is_claimed
+        self._clock = clock
+        self._seen: dict[tuple[str, DeviceIdentity], _Seen] = {}
+        self._last: DeviceIdentity | None = None  # the board that was given last
+
+    def __call__(self) -> Transport:
+        """The keyboard to open now.
+
+        Raises:
+            DeviceGoneError: there is none; the advice says what was seen and why it does not do.
+            DevicePermissionError, DeviceBusyError: there is one that cannot be opened.
+        """
+        present = self._candidates()
+        self._remember(present)
+        problems: list[TransportError] = []
+        rejected: list[str] = []
+        for candidate in self._wanted(present):
+            try:
+                verdict = self._ask(candidate)
+            except TransportError as error:
+                problems.append(error)
+                continue
+            if verdict.tier in (Tier.MODULE, Tier.SERIAL):
+                self._last = candidate.identity
+                return self._make_transport(candidate)
+            rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
+        raise self._failure(problems, rejected)
+
+    def _remember(self, present: Sequence[Candidate]) -> None:
+        now = self._clock()
+        keys = {(candidate.path, candidate.identity) for candidate in present}
+        self._seen = {key: self._seen.get(key) or _Seen(now) for key in keys}
+
+    def _wanted(self, present: Sequence[Candidate]) -> list[Candidate]:
+        """What may be the keyboard, the likeliest first."""
+        if self._selected is not None:
+            # A person may choose a serial port that does not say what it is.
+            open_to = [c for c in present if c.matches or c.identity.transport == SERIAL]
+            board = find_board(self._selected, [c.identity for c in open_to])
+            return [c for c in open_to if c.identity == board]
+        matching = [c for c in present if c.matches]
+        last = self._last and find_board(self._last, [c.identity for c in matching])
+        return sorted(matching, key=lambda c: (c.identity != last, c.identity.transport != HID))
+
+    def _ask(self, candidate: Candidate) -> Verdict:
+        """What the candidate is; asks it, unless its answer stands."""
+        now = self._clock()
+        seen = self._seen[candidate.path, candidate.identity]
+        if seen.verdict is not None and not seen.must_ask(now):
+            return seen.verdict
+        had_module = self._last is not None and is_same_board(self._last, candidate.identity)
+        transport = self._make_transport(candidate)
+        try:
+            transport.open()
+            verdict = detect(
+                transport,
+                via_first=not had_module,
+                hello_allowed=candidate.caution is Caution.NONE or self._selected is not None,
+                clock=self._clock,
+            )
+        except DevicePermissionError as error:
+            if now - seen.since < _SETTLE_S:
+                raise DeviceGoneError("The keyboard was just plugged in.") from error
+            raise
+        finally:
+            transport.close()
+        starts_up = had_module and verdict.finding is Finding.SILENT
+        if verdict.finding is not Finding.MODULE and not starts_up:
+            seen.verdict, seen.asked_at = verdict, now
+            seen.asked_times += 1
+            _log.info("%s: %s", candidate.path, verdict.reason)
+        return verdict
+
+    def _failure(self, problems: list[TransportError], rejected: list[str]) -> TransportError:
+        for kind in (DevicePermissionError, DeviceBusyError):
+            for problem in problems:
+                if isinstance(problem, kind):
+                    return problem
+        last = self._last or self._selected
+        if last is not None and self._is_claimed(last.vendor_id, last.product_id):
+            return DeviceBusyError(
+                "Another program took the keyboard from the system.",
+                "Close programs that configure keyboards or lights.",
+            )
+        if problems:
+            return problems[0]
+        name = (
+            "No keyboard with the Thock module" if self._selected is None else "The chosen keyboard"
+        )
+        return DeviceGoneError(f"{name} was not found.", " ".join(rejected))

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists devices in a thread of its own, again whenever the system says that one came or went.
+
+hidapi's list may hang on a broken device, and takes seconds on some Windows machines. So nobody else
+calls it: whoever wants to know the devices takes the newest list, and learns when there is none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable, Hashable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from firmware_bridge.discovery.candidates import Candidate
+from firmware_bridge.discovery.linux_hid import device_names
+from firmware_bridge.errors import DeviceGoneError
+
+_log = logging.getLogger(__name__)
+
+SCAN_LIMIT_S = 5.0
+POLL_S = 1.5  # where the system tells nothing
+_LOOK_S = 0.1  # between two looks at the names of device nodes, and at `stop`
+
+Scan = Callable[[], Sequence[Candidate]]
+
+
+class EnumerationHungError(DeviceGoneError):
+    """Listing the devices takes too long."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"Listing the devices takes more than {SCAN_LIMIT_S:.0f} s.",
+            "One of the connected devices does not answer; unplug them one by one to find it.",
+        )
+
+
+class ChangeSource(Protocol):
+    """Says when it is worth looking again."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """True as soon as something changed, False after `timeout_s`."""
+        ...
+
+
+class NoSource:
+    """The system tells nothing: look every `POLL_S`."""
+
+    def wait(self, timeout_s: float) -> bool:
+        time.sleep(timeout_s)
+        return False
+
+
+class NameSource:
+    """Linux without udev: the names of device nodes, looked at every 0.1 s (20 us each)."""
+
+    def __init__(self, names: Callable[[], Hashable] = device_names) -> None:
+        self._names = names
+        self._known = names()
+
+    def wait(self, timeout_s: float) -> bool:
+        time.sleep(timeout_s)
+        known, self._known = self._known, self._names()
+        return known != self._known
+
+
+class UdevSource:
+    """Events of udevd, which come after its rules were applied: the device can be opened by then."""
+
+    def __init__(self) -> None:
+        """Raises ImportError without pyudev or libudev."""
+        import pyudev  # type: ignore[import-untyped,import-not-found,unused-ignore]
+
+        self._monitor = pyudev.Monitor.from_netlink(pyudev.Context())
+        for subsystem in ("hidraw", "tty"):
+            self._monitor.filter_by(subsystem)
+        self._monitor.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        return self._monitor.poll(timeout_s) is not None
+
+
+def best_source() -> ChangeSource:
+    """The quickest that works here."""
+    if not sys.platform.startswith("linux"):
+        return NoSource()
+    if Path("/run/udev/control").exists():  # udevd runs
+        with contextlib.suppress(ImportError):
+            return UdevSource()
+    return NameSource()
+
+
+class DeviceWatch:
+    """Start it with `start`. `candidates` and `wait_change` from any thread."""
+
+    def __init__(
+        self,
+        scans: Sequence[Scan],
+        source: ChangeSource | None = None,
+        *,
+        limit_s: float = SCAN_LIMIT_S,
+        poll_s: float = POLL_S,
+    ) -> None:
+        """Each of `scans` lists one kind of device; what one of them raises is logged once."""
+        self._scans = scans
+        self._source = source or best_source()
+        self._limit_s = limit_s
+        self._poll_s = poll_s
+        self._stopping = False
+        self._changed = threading.Condition()
+        self._candidates: tuple[Candidate, ...] | None = None
+        self._scanning_since: float | None = time.monotonic()
+        self._failures: set[str] = set()
+        self._thread = threading.Thread(target=self._run, name="thock-devices", daemon=True)
+
+    def start(self) -> None:
+        """Begin to list."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; one that hangs in a list is left behind."""
+        self._stopping = True
+        self._thread.join(self._limit_s)
+        if self._thread.is_alive():
+            _log.warning("the thread that lists devices hangs and is left behind")
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The newest list; waits for the first one.
+
+        Raises:
+            EnumerationHungError: the list under way takes longer than the limit.
+        """
+        with self._changed:
+            while self._candidates is None or self._is_late():
+                if self._is_late():
+                    raise EnumerationHungError
+                self._changed.wait(_LOOK_S)
+            return self._candidates
+
+    def wait_change(self, known: tuple[Candidate, ...], timeout_s: float) -> bool:
+        """Wait until the list differs from `known`; False after `timeout_s`."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._candidates != known, timeout_s)
+
+    def _is_late(self) -> bool:
+        since = self._scanning_since
+        return since is not None and time.monotonic() - since > self._limit_s
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._scanning_since = time.monotonic()
+            found = self._scan()
+            with self._changed:
+                self._candidates = found
+                self._scanning_since = None
+                self._changed.notify_all()
+            self._rest()
+
+    def _scan(self) -> tuple[Candidate, ...]:
+        found: list[Candidate] = []
+        for scan in self._scans:
+            try:
+                found += scan()
+            except Exception as error:  # noqa: BLE001 - libraries and drivers raise what they like
+                kind = type(error).__name__
+                if kind not in self._failures:
+                    self._failures.add(kind)
+                    _log.error("listing devices failed (further failures are not told): %s", kind)
+        return tuple(found)
+
+    def _rest(self) -> None:
+        until = time.monotonic() + self._poll_s
+        while not self._stopping and time.monotonic() < until:
+            if self._source.wait(_LOOK_S):
+                return

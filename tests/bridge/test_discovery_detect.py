@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tiers: each device that others built is told apart, and none gets a byte that it could misunderstand."""
+
+from __future__ import annotations
+
+import pytest
+
+from firmware_bridge.discovery.candidates import Candidate, Caution
+from firmware_bridge.discovery.caution import load_caution_list
+from firmware_bridge.discovery.detect import VIA_GET_VERSION, Finding, Tier, detect
+from firmware_bridge.discovery.opener import DeviceOpener
+from firmware_bridge.errors import DeviceGoneError
+from firmware_bridge.protocol.frames import MAGIC, checksum
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.peers import DESTRUCTIVE, Peer, PeerTransport, load_peers
+
+PEERS = load_peers()
+KEYCHRON = 0x3434
+
+
+@pytest.fixture(params=PEERS, ids=[peer.name for peer in PEERS])
+def peer(request: pytest.FixtureRequest) -> Peer:
+    row: Peer = request.param
+    return row
+
+
+def hello_allowed(peer: Peer) -> bool:
+    rows = [row for row in load_caution_list() if row.fits(peer.vendor, 1, 0xFF60, 0x61)]
+    return peer.chosen or not rows or rows[0].action is Caution.NONE
+
+
+def test_each_device_is_what_its_row_says(peer: Peer) -> None:
+    transport = PeerTransport(peer)
+    verdict = detect(transport, hello_allowed=hello_allowed(peer), clock=transport.clock)
+    assert verdict.tier is Tier(peer.tier)
+    assert verdict.finding is Finding[peer.finding]
+    assert verdict.via_version == peer.via
+    assert verdict.is_vial == peer.serial.startswith("vial:")
+    assert verdict.is_final == (not peer.again)
+    assert (verdict.capabilities is not None) == peer.module
+    assert verdict.reason
+    assert transport.now <= 1.1
+
+
+def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: Peer) -> None:
+    transport = PeerTransport(peer)
+    detect(transport, clock=transport.clock)
+    version_request = bytes((VIA_GET_VERSION,)) + bytes(31)
+    for report in transport.written:
+        assert report == version_request or report.startswith(MAGIC)
+    # whoever answers the first request in another language gets no second one
+    if peer.finding == "FOREIGN":
+        assert transport.written == [version_request]
+
+
+@pytest.mark.parametrize("first", sorted(DESTRUCTIVE | {0xAA, 0xAB}))
+def test_the_trap_works(first: int) -> None:
+    keychron = next(peer for peer in PEERS if peer.vendor == KEYCHRON)
+    with pytest.raises(AssertionError, match=f"{first:02X} was sent"):
+        PeerTransport(keychron).write(bytes((first,)) + bytes(31))
+
+
+@pytest.mark.parametrize(
+    "name", ["VIA 12", "Thock on VIA 12", "Thock on plain QMK", "silent receiver"]
+)
+def test_answers_to_other_programs_do_not_mislead(name: str) -> None:
+    """The VIA app or another Thock has the same device open, and every answer comes to all."""
+    peer = next(peer for peer in PEERS if peer.name == name)
+    transport = PeerTransport(peer)
+    other_thock = bytes.fromhex("e74c1207") + bytes(28)
+    via_app = bytes.fromhex("080301") + bytes(29)
+    transport.noise.extend([other_thock, other_thock] if peer.via is None else [via_app, via_app])
+    verdict = detect(transport, clock=transport.clock)
+    assert (verdict.tier, verdict.finding) == (Tier(peer.tier), Finding[peer.finding])
+
+
+def test_a_device_of_another_protocol_version_has_the_module() -> None:
+    row = next(peer for peer in PEERS if peer.name == "Thock on plain QMK")
+    transport = PeerTransport(row)
+
+    def of_version_2(report: bytes) -> None:
+        if report[:2] == MAGIC:
+            body = report[:2] + bytes((0x20 | report[2] & 0x0F,)) + report[3:-2]
+            report = body + checksum(body).to_bytes(2, "little")
+        PeerTransport._answer(transport, report)
+
+    transport._answer = of_version_2  # type: ignore[method-assign]
+    verdict = detect(transport, clock=transport.clock)
+    assert verdict.finding is Finding.MODULE
+    assert verdict.capabilities is None
+
+
+def test_the_virtual_keyboard_is_asked_without_via() -> None:
+    keyboard = VirtualKeyboard()
+    transport = VirtualTransport(keyboard)
+    transport.open()
+    assert detect(transport, via_first=False).tier is Tier.MODULE
+    assert not keyboard.subscribed
+
+
+def test_the_opener_respects_the_caution_list_and_the_choice_of_the_person() -> None:
+    row = next(peer for peer in PEERS if peer.name == "Keychron")
+    transport = PeerTransport(row)
+    candidate = Candidate("path", transport.identity, True, "", 1, 32, Caution.NO_HELLO)
+    opener = DeviceOpener(lambda: [candidate], lambda c: transport, clock=transport.clock)
+    with pytest.raises(DeviceGoneError, match="caution list"):
+        opener()
+    assert not any(report.startswith(MAGIC) for report in transport.written)
+    chosen = DeviceOpener(
+        lambda: [candidate], lambda c: transport, selected=transport.identity, clock=transport.clock
+    )
+    with pytest.raises(DeviceGoneError, match="no Thock module"):
+        chosen()
+    assert any(report.startswith(MAGIC) for report in transport.written)

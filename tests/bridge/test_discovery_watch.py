@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The thread that lists devices: prompt, bounded in time, deaf to errors of drivers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from firmware_bridge.discovery.candidates import Candidate
+from firmware_bridge.discovery.watch import (
+    ChangeSource,
+    DeviceWatch,
+    EnumerationHungError,
+    NameSource,
+    NoSource,
+    best_source,
+)
+from firmware_bridge.transport.base import DeviceIdentity
+from tests.helpers.waiting import wait_until
+
+
+def candidate(path: str) -> Candidate:
+    return Candidate(path, DeviceIdentity("hid", 1, 1, path), True, "")
+
+
+class Lister:
+    """A scan that gives `found`; may be told to hang or fail."""
+
+    def __init__(self) -> None:
+        self.found = [candidate("a")]
+        self.calls = 0
+        self.free = threading.Event()
+        self.free.set()
+        self.error: Exception | None = None
+
+    def __call__(self) -> list[Candidate]:
+        self.calls += 1
+        self.free.wait(10)
+        if self.error is not None:
+            raise self.error
+        return list(self.found)
+
+
+@pytest.fixture
+def lister() -> Lister:
+    return Lister()
+
+
+MakeWatch = Callable[..., DeviceWatch]
+
+
+@pytest.fixture
+def make_watch(lister: Lister) -> Iterator[MakeWatch]:
+    started: list[DeviceWatch] = []
+
+    def make(source: ChangeSource | None = None, **times: float) -> DeviceWatch:
+        watch = DeviceWatch([lister], source or NoSource(), **times)
+        watch.start()
+        started.append(watch)
+        return watch
+
+    yield make
+    lister.free.set()
+    for watch in started:
+        watch.stop()
+        assert not watch._thread.is_alive()
+
+
+def test_the_first_list_is_waited_for(make_watch: MakeWatch, lister: Lister) -> None:
+    assert make_watch().candidates() == (candidate("a"),)
+
+
+def test_without_events_it_looks_again_after_the_interval(
+    make_watch: MakeWatch, lister: Lister
+) -> None:
+    watch = make_watch(poll_s=0.05)
+    known = watch.candidates()
+    assert not watch.wait_change(known, 0.01)
+    lister.found.append(candidate("b"))
+    assert watch.wait_change(known, 5)
+    assert watch.candidates() == (candidate("a"), candidate("b"))
+
+
+def test_a_change_of_device_names_is_noticed_at_once(make_watch: MakeWatch, lister: Lister) -> None:
+    names = {"hidraw0"}
+    watch = make_watch(NameSource(lambda: frozenset(names)), poll_s=60.0)
+    known = watch.candidates()
+    calls = lister.calls
+    lister.found.append(candidate("b"))
+    assert not watch.wait_change(known, 0.3)
+    assert lister.calls == calls
+    names.add("hidraw1")
+    assert watch.wait_change(known, 5)
+
+
+def test_a_list_that_hangs_is_told_and_holds_up_nobody(
+    make_watch: MakeWatch, lister: Lister
+) -> None:
+    watch = make_watch(limit_s=0.1, poll_s=0.01)
+    watch.candidates()
+    lister.free.clear()
+    wait_until(watch._is_late)
+    start = time.monotonic()
+    with pytest.raises(EnumerationHungError) as caught:
+        watch.candidates()
+    assert time.monotonic() - start < 1
+    assert "unplug them" in caught.value.advice
+    lister.free.set()
+    wait_until(lambda: not watch._is_late())
+    assert watch.candidates() == (candidate("a"),)
+
+
+def test_a_list_that_hangs_from_the_start_is_told(make_watch: MakeWatch, lister: Lister) -> None:
+    lister.free.clear()
+    with pytest.raises(EnumerationHungError):
+        make_watch(limit_s=0.1).candidates()
+
+
+@pytest.mark.expected_log("hangs and is left behind")
+def test_stop_leaves_a_hung_list_behind(lister: Lister) -> None:
+    watch = DeviceWatch([lister], NoSource(), limit_s=0.1)
+    lister.free.clear()
+    watch.start()
+    wait_until(lambda: lister.calls)
+    watch.stop()
+    lister.free.set()
+    watch._thread.join(10)
+
+
+@pytest.mark.expected_log("listing devices failed")
+def test_one_kind_of_device_that_cannot_be_listed_does_not_hide_the_other(
+    lister: Lister, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = Lister()
+    broken.error = OSError("driver")
+    watch = DeviceWatch([broken, lister], NoSource(), poll_s=0.01)
+    watch.start()
+    try:
+        assert watch.candidates() == (candidate("a"),)
+        wait_until(lambda: broken.calls > 3)
+    finally:
+        watch.stop()
+    assert caplog.text.count("listing devices failed") == 1
+
+
+def test_the_best_source_depends_on_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert isinstance(best_source(), NoSource)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    assert isinstance(best_source(), NameSource)
