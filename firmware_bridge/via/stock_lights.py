@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A keyboard without our module, as far as its lights go: the port of `Link`, its states and its events.
+
+One I/O thread opens, reads, writes and closes the device, as in `Link` and for the same reasons. The lights
+are the person's own: what they were is kept before the first change, and set back when no mood is shown,
+at the end, before the computer sleeps, and after a crash at the next start.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from firmware_bridge.display.frame import DisplayFrame
+from firmware_bridge.errors import BridgeError, TransportError
+from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
+from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.link_state import (
+    LinkProblem,
+    LinkState,
+    SessionEndedError,
+    described,
+    problem_of,
+)
+from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.messages import Status
+from firmware_bridge.transport.base import Transport
+from firmware_bridge.via.baseline import BaselineStore
+from firmware_bridge.via.conversation import (
+    Conversation,
+    EchoError,
+    NoAnswerError,
+    NotViaError,
+    OtherProgramError,
+)
+from firmware_bridge.via.find_board import FoundBoard, NoLightsError, find_board
+from firmware_bridge.via.moods import Moods
+from firmware_bridge.via.viable import ViableError
+from firmware_bridge.via.vial import UnlockInProgressError, refuse_while_unlocking
+
+_log = logging.getLogger(__name__)
+
+_OWN_LIGHTS = LightOverlay()
+
+
+@dataclass(frozen=True, slots=True)
+class StockLightsOptions:
+    """Times in seconds."""
+
+    # With one change a second no mood can flash: WCAG 2.2, criterion 2.3.1, allows three flashes a second.
+    mood_interval_s: float = 1.0
+    answer_s: float = 0.5
+    poll_s: float = 0.05  # the longest read where a read cannot be ended from outside
+    unlock_check_s: float = 2.0  # while the person unlocks the keyboard in Vial
+    longest_gap_s: float = 10.0  # between two turns; more means that the computer slept
+    search_s: float = 1.0  # while no device is there
+    backoff_first_s: float = 0.5  # doubles with every failed try
+    backoff_limit_s: float = 8.0
+    backoff_jitter: float = 0.2
+    unsuitable_s: float = 60.0  # after a keyboard that has no lights for us
+
+
+class StockLights:
+    """`listener` gets LinkReady (with lights as the only feature) and LinkLost on the I/O thread.
+
+    `set_lights`, `release`, `show` and `set_status` may be called from any thread, at any time, and never
+    wait. What they ask for holds until it is replaced, over lost and new connections.
+    """
+
+    def __init__(
+        self,
+        open_transport: Callable[[], Transport],
+        listener: Callable[[BridgeEvent], None],
+        store: BaselineStore,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        wall_clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+        options: StockLightsOptions | None = None,
+        jitter: Callable[[], float] = random.random,
+        others_present: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """The arguments are those of `Link`; `store` keeps what the lights were before ours."""
+        self._open_transport = open_transport
+        self._listener = listener
+        self._store = store
+        self._clock = clock
+        self._wall_clock = wall_clock
+        self._sleep = sleep
+        self._options = options or StockLightsOptions()
+        self._jitter = jitter
+        self._others_present = others_present
+        self._thread: threading.Thread | None = None
+        self._stopping = threading.Event()
+        self._changed = threading.Condition()
+        self._state = LinkState.STOPPED
+        self._problem: LinkProblem | None = None
+        self._advice = ""
+        self._wanted = _OWN_LIGHTS
+        self._suspended = False
+        self._shown: LightOverlay | None = None  # None: not known
+        self._free_at = float("-inf")
+        self._seen_at = (0.0, 0.0)  # the last turn, by clock and wall clock
+        self._transport: Transport | None = None
+        self._failures = 0
+
+    def start(self) -> None:
+        """Begin to search for the keyboard.
+
+        Raises:
+            RuntimeError: it was started before; it lives once.
+        """
+        if self._thread is not None:
+            raise RuntimeError("stock lights are started once")
+        self._thread = threading.Thread(target=self._run, name="thock-lights", daemon=True)
+        self._set_state(LinkState.SEARCHING)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 3.0) -> bool:
+        """Set the person's lights back and end the thread. Safe to call twice.
+
+        Returns False when the device did not let go of the thread within `timeout_s`; it then ends by
+        itself as soon as the device does.
+        """
+        self._stopping.set()
+        thread = self._thread
+        if thread is None or thread is threading.current_thread():
+            return thread is None
+        self._wake()
+        thread.join(timeout_s)
+        return not thread.is_alive()
+
+    def set_lights(self, overlay: LightOverlay) -> None:
+        """Show the nearest thing to `overlay` that the board can do.
+
+        Single LEDs need VialRGB; without it an overlay that has no fill shows nothing.
+        """
+        leds = MappingProxyType(dict(overlay.leds))
+        self._wanted = LightOverlay(overlay.fill, overlay.effect, leds)
+        self._wake()
+
+    def release(self) -> None:
+        """Set the person's own lights back."""
+        self.set_lights(_OWN_LIGHTS)
+
+    def show(self, frame: DisplayFrame) -> None:
+        """Does nothing: such a keyboard has no display for us."""
+
+    def set_status(self, status: Status) -> None:
+        """Does nothing: such a keyboard has no display for us."""
+
+    def suspend(self, timeout_s: float = 2.0) -> bool:
+        """The computer is about to sleep: set the person's lights back until `resume`, and wait for it.
+
+        False: that was not done within `timeout_s`; it is then done at the next start.
+        """
+        with self._changed:
+            self._suspended = True
+        self._wake()
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self._shown == _OWN_LIGHTS or self._transport is None, timeout_s
+            )
+
+    def resume(self) -> None:
+        """The computer is awake again."""
+        with self._changed:
+            self._suspended = False
+        self._wake()
+
+    @property
+    def state(self) -> LinkState:
+        return self._state
+
+    @property
+    def problem(self) -> LinkProblem | None:
+        """Why it is not ready; None when it is, or when nothing went wrong yet."""
+        return self._problem
+
+    @property
+    def advice(self) -> str:
+        """What the person can do about the problem; may be empty."""
+        return self._advice
+
+    def wait_for(self, state: LinkState, timeout_s: float) -> bool:
+        """Wait until the state is `state`; False after `timeout_s`."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state is state, timeout_s)
+
+    def _wake(self) -> None:
+        transport = self._transport
+        if transport is not None:
+            transport.wake()
+
+    def _set_state(
+        self, state: LinkState, problem: LinkProblem | None = None, advice: str = ""
+    ) -> None:
+        with self._changed:
+            self._state, self._problem, self._advice = state, problem, advice
+            self._changed.notify_all()
+
+    def _set_shown(self, overlay: LightOverlay | None) -> None:
+        with self._changed:
+            self._shown = overlay
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._failures += 1
+            try:
+                self._visit()
+            except SessionEndedError as error:
+                self._ended(error.problem)
+            except TransportError as error:
+                searching = self._state is LinkState.SEARCHING
+                self._ended(problem_of(error, searching=searching), error.advice)
+            except (NoLightsError, NotViaError, ViableError):
+                self._ended(LinkProblem.NO_LIGHTS)
+            except NoAnswerError:
+                self._ended(LinkProblem.NO_ANSWER)
+            except Exception as error:  # noqa: BLE001 - the thread's top
+                _log.error("lights: %s", described(error))
+                self._ended(LinkProblem.INTERNAL)
+            if not self._stopping.is_set():
+                self._stopping.wait(self._pause_s())
+        self._set_state(LinkState.STOPPED)
+
+    def _pause_s(self) -> float:
+        options = self._options
+        if self._problem is LinkProblem.NO_DEVICE:
+            return options.search_s
+        if self._problem is LinkProblem.NO_LIGHTS:
+            return options.unsuitable_s
+        doubled_s = options.backoff_first_s * 2.0 ** min(self._failures - 1, 16)
+        pause_s = min(doubled_s, options.backoff_limit_s)
+        return pause_s * (1 + options.backoff_jitter * (2 * self._jitter() - 1))
+
+    def _ended(self, problem: LinkProblem, advice: str = "") -> None:
+        before = self._state
+        searching = before is LinkState.SEARCHING
+        self._set_state(before if searching else LinkState.LOST, problem, advice)
+        if before is LinkState.READY:
+            _log.info("lights lost: %s", problem)
+            self._tell(LinkLost(problem))
+
+    def _visit(self) -> None:
+        """Open the device and serve it until it fails or the end is wanted."""
+        self._set_state(LinkState.SEARCHING, self._problem, self._advice)
+        transport = self._open_transport()
+        self._transport = transport
+        try:
+            transport.open()
+            self._set_state(LinkState.CONNECTING, self._problem, self._advice)
+            self._serve(transport)
+        finally:
+            self._set_shown(None)
+            self._transport = None
+            transport.close()
+
+    def _serve(self, transport: Transport) -> None:
+        conversation = Conversation(transport, answer_s=self._options.answer_s, clock=self._clock)
+        found: FoundBoard | None = None
+        moods: Moods | None = None
+        self._seen_at = (self._clock(), self._wall_clock())
+        while not self._stopping.is_set():
+            try:
+                if found is None or moods is None:
+                    found = find_board(conversation, transport.identity, self._sleep)
+                    moods = Moods(found.board, self._store, transport.identity)
+                self._turn(conversation, found, moods, transport)
+            except (OtherProgramError, UnlockInProgressError, EchoError) as error:
+                self._set_shown(None)
+                self._wait_out(conversation, error)
+        if moods is not None:
+            try:
+                moods.give_back()
+            except (OtherProgramError, UnlockInProgressError, EchoError, NoAnswerError) as error:
+                _log.info("the lights are set back at the next start: %s", error)
+
+    def _turn(
+        self, conversation: Conversation, found: FoundBoard, moods: Moods, transport: Transport
+    ) -> None:
+        """Change the lights if that is due, else listen until it is."""
+        self._check_awake()
+        now = self._clock()
+        target = _OWN_LIGHTS if self._suspended else self._wanted
+        unknown = self._shown is None
+        if unknown or (target != self._shown and (now >= self._free_at or self._suspended)):
+            if found.is_vial:
+                refuse_while_unlocking(conversation)
+            self._set_shown(None)  # until it is done
+            if unknown:  # the first turn, or somebody was here: begin from the person's own lights
+                moods.give_back()
+                target = _OWN_LIGHTS
+            else:
+                moods.show(target)
+                self._free_at = self._clock() + self._options.mood_interval_s
+            self._set_shown(target)
+            self._be_ready(found, transport)
+            return
+        wait_s = 1.0 if target == self._shown else self._free_at - now
+        conversation.listen(wait_s if transport.wakeable else min(wait_s, self._options.poll_s))
+
+    def _check_awake(self) -> None:
+        """After sleep the keyboard may have lost its power, and with it both our colours and our ground."""
+        now = (self._clock(), self._wall_clock())
+        before, self._seen_at = self._seen_at, now
+        if max(now[0] - before[0], now[1] - before[1]) > self._options.longest_gap_s:
+            raise SessionEndedError(LinkProblem.SUSPENDED)
+
+    def _wait_out(self, conversation: Conversation, reason: BridgeError) -> None:
+        """Say nothing until the other program or the unlocking has ended; then all is read anew."""
+        was_ready = self._state is LinkState.READY
+        if isinstance(reason, OtherProgramError):
+            problem, advice = LinkProblem.OTHER_PROGRAM, f"{reason}. Close it, or wait."
+        else:
+            problem, advice = LinkProblem.UNLOCKING, ""
+        self._set_state(LinkState.PAUSED, problem, advice)
+        if was_ready:
+            _log.info("lights paused: %s", reason)
+            self._tell(LinkLost(str(reason)))
+        until = self._clock() + self._options.unlock_check_s
+        while not self._stopping.is_set():
+            if problem is LinkProblem.OTHER_PROGRAM:
+                until = conversation.silent_until
+            left_s = until - self._clock()
+            if left_s <= 0 and self._others_present():
+                left_s = self._options.unlock_check_s
+            elif left_s <= 0:
+                break
+            try:
+                conversation.listen(min(left_s, self._options.poll_s))
+            except OtherProgramError:
+                problem = LinkProblem.OTHER_PROGRAM
+        self._seen_at = (self._clock(), self._wall_clock())
+
+    def _be_ready(self, found: FoundBoard, transport: Transport) -> None:
+        if self._state is LinkState.READY:
+            return
+        self._failures = 0
+        self._set_state(LinkState.READY)
+        _log.info("lights: %s, VIA protocol %d", found.board.name, found.version)
+        board = Capabilities(
+            protocol_low=0, protocol_high=0, report_length=transport.report_length, uid=b"", width=0,
+            height=0, rotation=0, columns=0, rows=0, led_count=found.board.led_count,
+            features=Feature.LIGHTS, ring_size=0, build=0,
+        )  # fmt: skip
+        self._tell(LinkReady(board))
+
+    def _tell(self, event: BridgeEvent) -> None:
+        try:
+            self._listener(event)
+        except Exception as error:  # noqa: BLE001 - a fault of the listener must not end the lights
+            _log.error("listener of the lights failed: %s", described(error))

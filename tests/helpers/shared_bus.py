@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One raw HID interface that several programs have open, in invented time.
+
+The device takes reports one after the other and sends every answer to every open handle, as hidraw and the
+Windows HID class do. Time passes only while somebody reads or sleeps, so code that waits runs as it is.
+The other programs are generators that follow the sources of the VIA app and the Vial GUI.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from random import Random
+
+from firmware_bridge.transport.base import DeviceIdentity
+from tests.helpers.via_peers import REPORT_LENGTH, Peer
+
+Device = Callable[[bytes, float], list[bytes]]
+"""What comes back for a report at a time, in seconds."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A report on its way to all handles; `asked_by` wrote the request at `asked_at`."""
+
+    report: bytes
+    asked_by: object
+    asked_at: float
+
+
+class Bus:
+    """The cable and the device behind it."""
+
+    def __init__(self, device: Device, dice: Random) -> None:
+        self.now = 100.0
+        self.handles: list[Handle] = []
+        self._device = device
+        self._dice = dice
+        self._agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._free_at = 0.0
+
+    def at(self, time: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._agenda, (max(time, self.now), next(self._order), action))
+
+    def run_until(self, time: float, done: Callable[[], object] = lambda: False) -> None:
+        """Let time pass up to `time`, or until `done`."""
+        while not done():
+            if not self._agenda or self._agenda[0][0] > time:
+                self.now = max(self.now, time)
+                return
+            self.now, _, action = heapq.heappop(self._agenda)
+            action()
+
+    def sleep(self, seconds: float) -> None:
+        self.run_until(self.now + seconds)
+
+    def write(self, writer: object, report: bytes) -> None:
+        """The device takes it after what it has to do already; USB and firmware need 0.5 to 4 ms."""
+        asked_at = self.now
+        self._free_at = max(self._free_at, self.now) + self._dice.uniform(0.0005, 0.004)
+
+        def answer() -> None:
+            for answered in self._device(report.ljust(REPORT_LENGTH, b"\0"), self.now):
+                self.send(Answer(answered, writer, asked_at))
+
+        self.at(self._free_at, answer)
+
+    def send(self, answer: Answer) -> None:
+        for handle in self.handles:
+            handle.queue.append((self.now, answer))
+            handle.notify()
+
+
+class Handle:
+    """One open file on the interface."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.bus = bus
+        self.queue: deque[tuple[float, Answer]] = deque()
+        self.notify: Callable[[], None] = lambda: None
+
+    def open(self) -> None:
+        self.queue.clear()
+        self.bus.handles.append(self)
+
+    def close(self) -> None:
+        self.bus.handles.remove(self)
+
+
+class BusTransport:
+    """Our handle, as a Transport. `writes` are the times of our writes, `read_at` that of each report."""
+
+    wakeable = True
+    report_length = REPORT_LENGTH
+    identity = DeviceIdentity("hid", 0xFEED, 1, "", "usb-1")
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._handle = Handle(bus)
+        self.foreign_read: list[float] = []
+        self.writes: list[float] = []
+
+    def wake(self) -> None: ...
+
+    def open(self) -> None:
+        self._handle.open()
+
+    def read(self, timeout_s: float) -> bytes | None:
+        queue = self._handle.queue
+        self._bus.run_until(self._bus.now + timeout_s, lambda: queue)
+        if not queue:
+            return None
+        _, answer = queue.popleft()
+        if answer.asked_by is not self and answer.asked_by is not None:
+            self.foreign_read.append(self._bus.now)
+        return answer.report
+
+    def write(self, report: bytes) -> None:
+        self.writes.append(self._bus.now)
+        self._bus.write(self, report)
+
+    def close(self) -> None:
+        self._handle.close()
+
+
+Script = Iterator[tuple[float, bytes]]
+"""How long the program thinks before a request, in seconds, and the request."""
+
+
+@dataclass
+class WrongAnswer:
+    """A report that the program took for its answer although it was not."""
+
+    answer: Answer
+    seen_at: float
+
+
+@dataclass
+class Program:
+    """A program that takes the next report for its answer.
+
+    `drops_old`: the VIA app forgets what came before its write (src/shims/node-hid.ts, fastForwardGlobalBuffer)
+    and tells an error if the answer does not repeat the request (keyboard-api.ts). The Vial GUI reads the
+    oldest report, whatever it is (util.py, hid_send). Both wait 0.5 s at most.
+    """
+
+    bus: Bus
+    script: Script
+    drops_old: bool
+    wrong: list[WrongAnswer] = field(default_factory=list)
+    shifted: int = 0  # answers to an earlier request of its own: what a wrong one leads to
+    right: int = 0
+
+    def __post_init__(self) -> None:
+        self.handle = Handle(self.bus)
+        self.handle.notify = self._advance
+        self._asked_at = float("nan")
+        self._steps = self._run()
+        self.is_open = False
+
+    def start(self, at: float) -> None:
+        self.bus.at(at, self._advance)
+
+    def _advance(self) -> None:
+        next(self._steps, None)
+
+    def _run(self) -> Generator[None, None, None]:
+        self.handle.open()
+        self.is_open = True
+        for think_s, request in self.script:
+            resume_at = self.bus.now + think_s
+            self.bus.at(resume_at, self._advance)
+            while self.bus.now < resume_at:
+                yield
+            if self.drops_old:
+                self.handle.queue.clear()
+            self._asked_at = self.bus.now
+            self.bus.write(self, request)
+            give_up_at = self.bus.now + 0.5
+            self.bus.at(give_up_at, self._advance)
+            while not self.handle.queue and self.bus.now < give_up_at:
+                yield
+            if self.handle.queue:
+                self._take()
+        self.handle.close()
+        self.is_open = False
+
+    def _take(self) -> None:
+        _, answer = self.handle.queue.popleft()
+        if answer.asked_by is not self:
+            self.wrong.append(WrongAnswer(answer, self.bus.now))
+        elif answer.asked_at == self._asked_at:
+            self.right += 1
+        else:
+            self.shifted += 1
+
+
+def via_app(dice: Random, busy_s: float = 20.0) -> Script:
+    """Connect, read the keymap and macros, then what a person does (src/utils/keyboard-api.ts)."""
+    yield 0.01, b"\x01"
+    yield dice.uniform(0, 1.5), b"\x01"
+    for request in (b"\x11", b"\x02\x02", b"\x0c", b"\x0d"):
+        yield 0.001, request
+    for offset in range(0, 280, 28):
+        yield 0.001, bytes((0x12, offset >> 8, offset & 255, 28))
+    for offset in range(0, 140, 28):
+        yield 0.001, bytes((0x0E, offset >> 8, offset & 255, 28))
+    spent_s = 0.0
+    while spent_s < busy_s:
+        think_s = dice.choice((0.02, 0.3, dice.uniform(1, 12)))
+        spent_s += think_s
+        slider = dice.randrange(256)
+        yield think_s, bytes((0x07, 3, 1, slider))
+        yield 0.001, b"\x08\x03\x01"
+        yield 0.2, b"\x02\x03"
+
+
+def vial_gui(dice: Random, busy_s: float = 20.0) -> Script:
+    """Connect and load everything, then what a person does (protocol/keyboard_comm.py, reload)."""
+    yield 0.002, b"\x01"
+    yield 0.001, b"\xfe\x00"
+    yield 0.001, b"\xfe\x01"
+    for block in range(22):
+        yield 0.001, b"\xfe\x02" + block.to_bytes(4, "little")
+    yield 0.001, b"\x11"
+    for offset in range(0, 280, 28):
+        yield 0.001, bytes((0x12, offset >> 8, offset & 255, 28))
+    yield 0.001, b"\x02\x02"
+    for request in (b"\x0c", b"\x0d", b"\xfe\x05"):
+        yield 0.001, request
+    spent_s = 0.0
+    while spent_s < busy_s:
+        think_s = dice.choice((0.02, 0.3, dice.uniform(1, 12)))
+        spent_s += think_s
+        yield think_s, bytes((0x05, 0, dice.randrange(4), dice.randrange(8), 0, 4))
+
+
+def device_of(peer: Peer) -> Device:
+    """The peer without its trap: what others may do, they do."""
+
+    def answer(report: bytes, now: float) -> list[bytes]:
+        data = bytearray(report)
+        return [bytes(data)] if peer.answer(data) else []
+
+    return answer

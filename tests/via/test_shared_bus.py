@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The VIA app or the Vial GUI and we on one keyboard, interleaved at random.
+
+No program can take back a request that is on its way when another one starts. So each side may meet one
+answer at the first contact; what is shown here is that this is all, and how seldom it is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firmware_bridge.display.frame import BitmapFrame, TextFrame
+from firmware_bridge.events import BridgeEvent, KeyPressed, LinkLost, LinkReady
+from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
+from firmware_bridge.lights.overlay import LightOverlay, Rgb
+from firmware_bridge.link_output import Output
+from firmware_bridge.link_session import Session
+from firmware_bridge.link_state import LinkOptions, LinkStats, SessionIds
+from firmware_bridge.via.baseline import BaselineStore
+from firmware_bridge.via.conversation import Conversation, OtherProgramError
+from firmware_bridge.via.find_board import find_board
+from firmware_bridge.via.moods import Moods
+from tests.helpers.session_lab import ready_lab
+from tests.helpers.shared_bus import (
+    Answer,
+    Bus,
+    BusTransport,
+    Program,
+    device_of,
+    via_app,
+    vial_gui,
+)
+from tests.helpers.via_peers import Peer, ViaBoard, VialBoard
+
+HOLD_EVENTS_S = 3.0  # companion_link.c, HOLD_EVENTS_MS
+PROGRAMS = {"VIA app": via_app, "Vial GUI": vial_gui}
+
+
+class Keyboard:
+    """The firmware core behind VIA or Vial, wired as companion_link.c does it."""
+
+    def __init__(self, peer: Peer, dice: Random) -> None:
+        self._others = device_of(peer)
+        self._foreign_at = float("-inf")
+        self._out: list[bytes] = []
+        self.core = FirmwareCore(BoardConfig(), self._send)
+        self.bus = Bus(self.answer, dice)
+
+    def answer(self, report: bytes, now: float) -> list[bytes]:
+        if self.core.receive(report, self.ms):
+            self.core.task(self.ms)
+            out, self._out = self._out, []
+            return out
+        self._foreign_at = now
+        return self._others(report, now)
+
+    def press(self, keycode: int) -> None:
+        self.core.key_event(0, 0, keycode, True, self.ms)
+        if self.bus.now - self._foreign_at >= HOLD_EVENTS_S:
+            self.core.task(self.ms)
+        out, self._out = self._out, []
+        for report in out:
+            self.bus.send(Answer(report, None, self.bus.now))
+
+    @property
+    def ms(self) -> int:
+        return int(self.bus.now * 1000)
+
+    def _send(self, report: bytes) -> bool:
+        is_key = report[2] & 0x0F == 2
+        if is_key and self.bus.now - self._foreign_at < HOLD_EVENTS_S:
+            return False
+        self._out.append(report)
+        return True
+
+
+@dataclass
+class Outcome:
+    program: Program
+    transport: BusTransport
+
+    def unexplained(self) -> list[float]:
+        """Wrong answers of the program's that were not on their way at a first contact.
+
+        A contact is the first answer of the program's that we have read since we last spoke up.
+        """
+        unexplained = []
+        for wrong in self.program.wrong:
+            asked_at = wrong.answer.asked_at
+            warned = [t for t in self.transport.foreign_read if t <= asked_at]
+            if warned and asked_at - warned[-1] < LinkOptions().quiet_s and len(warned) > 1:
+                unexplained.append(wrong.seen_at)
+        return unexplained
+
+
+@dataclass
+class LinkOutcome(Outcome):
+    events: list[BridgeEvent]
+    keyboard: Keyboard
+    session: Session
+    stats: LinkStats
+
+
+def run_link(
+    seed: int, which: str, *, tells: bool, length_s: float = 60.0, keys: int = 60
+) -> LinkOutcome:
+    """Our link on a keyboard, and the program that comes at some time. `tells`: the system knows who has
+    the keyboard open.
+    """
+    dice = Random(seed)
+    keyboard = Keyboard(VialBoard() if which == "Vial GUI" else ViaBoard(12), dice)
+    bus = keyboard.bus
+    program = Program(bus, PROGRAMS[which](dice), drops_old=which == "VIA app")
+    program.start(bus.now + dice.uniform(1, 10))
+    output, options, stats = Output(LinkOptions()), LinkOptions(), LinkStats()
+    session = Session(
+        32, SessionIds(7, 0x12345678), itertools.count(), output, options, stats, lambda: bus.now,
+        lambda: tells and program.is_open,
+    )  # fmt: skip
+    transport = BusTransport(bus)
+    transport.open()
+
+    def show(text: str) -> None:
+        output.display.want(TextFrame((text,)), bus.now)
+
+    for i in range(keys):
+        press_at = bus.now + dice.uniform(0, length_s - 1)
+        bus.at(press_at, partial(keyboard.press, i + 1))
+        bus.at(press_at, partial(show, f"text {i}"))
+    bus.at(bus.now + length_s - 0.5, partial(show, "end"))
+    events: list[BridgeEvent] = []
+    end = bus.now + length_s
+    while bus.now < end:
+        report = session.next_report(bus.now)
+        if report is not None:
+            transport.write(report)
+            session.written(bus.now)
+        incoming = transport.read(min(max(session.deadline() - bus.now, 1e-4), 0.05))
+        if incoming is not None:
+            events += session.take(incoming, bus.now)
+    return LinkOutcome(program, transport, events, keyboard, session, stats)
+
+
+# Whether the system tells that the program still has the keyboard open. Without that an idle Vial GUI finds
+# the answers to our next heartbeats in its queue; the VIA app throws such away.
+CASES = [("VIA app", True), ("VIA app", False), ("Vial GUI", True)]
+
+
+@pytest.mark.parametrize(("which", "tells"), CASES)
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_after_the_first_contact_nobody_sees_a_wrong_answer(
+    which: str, tells: bool, seed: int
+) -> None:
+    outcome = run_link(seed, which, tells=tells)
+    assert outcome.program.right + outcome.program.shifted >= 25
+    assert outcome.unexplained() == []
+    assert not outcome.program.shifted or outcome.program.wrong
+    lost = [event for event in outcome.events if isinstance(event, LinkLost)]
+    ready = [event for event in outcome.events if isinstance(event, LinkReady)]
+    assert lost
+    assert all(event.reason.endswith("is using the keyboard") for event in lost)
+    assert len(ready) in (len(lost), len(lost) + 1)
+    keys = [event.keycode for event in outcome.events if isinstance(event, KeyPressed)]
+    assert keys == sorted(set(keys), key=keys.index)
+    assert outcome.stats.naks == 0
+    if len(ready) > len(lost) and not outcome.program.is_open:
+        assert outcome.session.capabilities is not None
+        assert outcome.keyboard.core.picture() == picture_of("end")
+
+
+@pytest.mark.parametrize("which", PROGRAMS)
+def test_first_contacts_that_go_wrong_are_seldom(which: str) -> None:
+    typing = [run_link(seed, which, tells=True, length_s=25.0) for seed in range(100)]
+    idle = [run_link(seed, which, tells=True, length_s=25.0, keys=0) for seed in range(100)]
+    # Measured with 300 runs each: 3 % while somebody types 2.4 keys a second, 0.3 % else.
+    assert sum(bool(run.program.wrong) for run in typing) <= 6
+    assert sum(bool(run.program.wrong) for run in idle) <= 2
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32))
+def test_moods_on_stock_lights_give_way_and_come_back(seed: int) -> None:
+    """Our side reads what the board has, and nothing of the other's; their brightness stays theirs."""
+    dice = Random(seed)
+    peer = ViaBoard(12)
+    bus = Bus(device_of(peer), dice)
+    program = Program(bus, via_app(dice), drops_old=True)
+    program.start(bus.now + dice.uniform(0, 6))
+    transport = BusTransport(bus)
+    transport.open()
+    conversation = Conversation(transport, clock=lambda: bus.now)
+    light = peer.lights[3]
+    truth: dict[int, Callable[[], tuple[int, ...]]] = {
+        2: lambda: (light.effect,),
+        4: lambda: (light.hue, light.saturation),
+    }
+    paused = 0
+    moods: Moods | None = None
+    end = bus.now + 60
+    with TemporaryDirectory() as folder:
+        store = BaselineStore(Path(folder) / "lights.json")
+        while bus.now < end:
+            try:
+                if moods is None:
+                    board = find_board(conversation, transport.identity, bus.sleep).board
+                    moods = Moods(board, store, transport.identity)
+                moods.show(LightOverlay(Rgb(0, 0, dice.randrange(1, 256))))
+                for value_id, actual in truth.items():
+                    read = conversation.get(bytes((3, value_id)), len(actual()))
+                    assert tuple(read) == actual()
+                bus.sleep(dice.uniform(1, 3))
+            except OtherProgramError:
+                paused += 1
+                bus.sleep(max(conversation.silent_until - bus.now, 0.01))
+        while program.is_open:
+            bus.sleep(1)
+        bus.sleep(6)
+        assert moods is not None
+        moods.give_back()
+    assert paused
+    assert Outcome(program, transport).unexplained() == []
+    assert (light.effect, light.hue, light.saturation, light.speed) == (5, 100, 200, 128)
+
+
+def picture_of(text: str) -> BitmapFrame:
+    """What a keyboard shows that was told nothing else."""
+    lab = ready_lab()
+    lab.output.display.want(TextFrame((text,)), lab.now)
+    lab.settle()
+    return lab.core.picture()
