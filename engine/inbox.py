@@ -32,6 +32,9 @@ class Job:
 class Inbox:
     """Jobs in the order in which they came. Suggestions are newest-wins; Cancel takes effect at once.
 
+    A running Suggest whose text the newer one only continues is finished: cancelled at every key, it
+    would never answer a person who types faster than the model reads.
+
     A cancelled job keeps its place: the worker answers it without computing anything.
     """
 
@@ -48,7 +51,11 @@ class Inbox:
                 self._cancel(lambda work: work.request == command.request)
                 return
             if isinstance(command, Suggest):
-                self._cancel(lambda work: isinstance(work, Suggest))
+                newest = command.text
+                self._cancel(
+                    lambda work: isinstance(work, Suggest)
+                    and not (self._is_running(work) and newest.startswith(work.text))
+                )
             self._waiting.append(Job(command))
             self._changed.notify()
 
@@ -68,6 +75,9 @@ class Inbox:
             self._closed = True
             self._cancel(lambda work: True)
             self._changed.notify_all()
+
+    def _is_running(self, work: Work) -> bool:
+        return self._running is not None and self._running.command is work
 
     def _cancel(self, chosen: Callable[[Work], bool]) -> None:
         running = [self._running] if self._running is not None else []

@@ -43,7 +43,8 @@ class Suggest(_Message):
     """Up to `count` continuations of `text` by one word each; answered by SuggestionsReady.
 
     If `text` ends inside a word, each candidate completes that word: `text` is what to append.
-    A newer Suggest cancels an older one that has not finished.
+    A newer Suggest cancels those that wait, and the one that runs unless its text only grew: that
+    answer still tells how the word may go on, and a fast typist would never see one otherwise.
     """
 
     type: Literal["suggest"] = "suggest"

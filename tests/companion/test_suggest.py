@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.companion.messages import CancelReply, SetMode
+from app.companion.messages import CancelReply, Forget, SetMode
 from app.settings import ModeName, Settings, SuggestSettings
 from engine.client import EngineState
 from engine.messages import Cancel, Failed, Suggest
@@ -53,6 +53,34 @@ def test_a_stale_answer_is_not_shown() -> None:
     assert desk.take() == []
     desk.suggest(("llo", 0.9), request=2)
     assert "|hello" in desk.picture
+
+
+def test_an_answer_to_an_earlier_text_is_narrowed_by_what_was_typed_since() -> None:
+    desk = Desk()
+    desk.type("he")
+    desk.take()
+    desk.suggest(("ello", 0.5), ("i", 0.3), ("ey", 0.2), request=1)
+    assert desk.take() == [picture("he_", "hello", "hey", "")]
+    desk.suggest(("llo", 0.9), request=2)
+    assert "|hello      ====   90%|" in desk.picture
+
+
+def test_an_answer_to_a_text_that_is_no_more_is_not_shown() -> None:
+    desk = Desk()
+    desk.type("hex\b")
+    desk.take()
+    desk.suggest(("tra", 0.5), request=3)
+    assert desk.take() == []
+
+
+def test_an_answer_to_a_text_that_was_wiped_is_not_shown_when_it_is_typed_again() -> None:
+    desk = Desk()
+    desk.type("he")
+    desk.post(Forget())
+    desk.type("he")
+    before = desk.picture
+    desk.suggest(("llo", 0.5), request=2)
+    assert desk.picture == before
 
 
 def test_an_answer_that_was_cancelled_is_not_shown() -> None:

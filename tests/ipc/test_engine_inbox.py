@@ -19,7 +19,7 @@ class InboxMachine(RuleBasedStateMachine):
         self.next = 1
         self.waiting: list[int] = []
         self.running: Job | None = None
-        self.suggests: list[int] = []
+        self.suggests: dict[int, str] = {}
         self.cancelled: set[int] = set()
         self.finished: set[int] = set()
 
@@ -27,13 +27,17 @@ class InboxMachine(RuleBasedStateMachine):
         self.next += 1
         return self.next - 1
 
-    @rule()
-    def put_suggest(self) -> None:
+    @rule(text=st.text("ab", max_size=3))
+    def put_suggest(self, text: str) -> None:
         request = self.number()
-        self.cancelled.update(set(self.suggests) - self.finished)
-        self.suggests.append(request)
+        running = self.running.command.request if self.running is not None else 0
+        for other, asked in self.suggests.items():
+            grew = other == running and text.startswith(asked)
+            if other not in self.finished and not grew:
+                self.cancelled.add(other)
+        self.suggests[request] = text
         self.waiting.append(request)
-        self.inbox.put(Suggest(request=request, text=""))
+        self.inbox.put(Suggest(request=request, text=text))
 
     @rule(chat=st.booleans())
     def put_other(self, chat: bool) -> None:

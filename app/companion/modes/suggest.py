@@ -33,11 +33,21 @@ class _Shown:
     probability: float | None
 
 
-class SuggestMode:
-    """Asks for each new text, at most once an interval; only answers to the newest text are shown.
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """An open request: the whole text behind it, and when its last key was pressed."""
 
-    The engine gives up an older request when a newer one comes, so nothing is queued here. Between
-    two answers the candidates that begin with what was just typed stay, without their probability.
+    text: str = field(repr=False)
+    changed_at: float
+
+
+class SuggestMode:
+    """Asks for each new text, at most once an interval.
+
+    The engine finishes the request that runs if the text only grew since, and gives up those that
+    wait; so nothing is queued. Of an answer to an earlier text, the candidates that begin with what was
+    typed since are shown, without their probability. They are as right as ever: only likelier ones
+    may come with the answer to the newest text.
     """
 
     name = ModeName.SUGGEST
@@ -47,7 +57,7 @@ class SuggestMode:
         self._shown: tuple[_Shown, ...] = ()
         self._figures = ""
         self._pending: int | None = None
-        self._open: set[int] = set()
+        self._open: dict[int, _Asked | None] = {}  # None: the answer is not wanted any more
         self._is_owed = False
         self._due: float | None = None
         self._sent_at = float("-inf")
@@ -75,6 +85,7 @@ class SuggestMode:
 
     def leave(self) -> None:
         self._desk.cancel(self._pending)
+        self._open = dict.fromkeys(self._open)
         self._clear()
         self._due = None
         self._is_owed = False
@@ -99,12 +110,12 @@ class SuggestMode:
     def answered(self, event: Event) -> None:
         match event:
             case SuggestionsReady(request=request) | Failed(request=request):
-                self._open.discard(request)
+                asked = self._open.pop(request, None)
                 if request == self._pending:
                     self._clear()
-                    if isinstance(event, SuggestionsReady) and not event.cancelled:
-                        self._take(event)
-                elif self._is_owed:
+                if isinstance(event, SuggestionsReady) and not event.cancelled and asked is not None:
+                    self._take(event, asked)
+                if self._is_owed:
                     self._ask_soon()
 
     def engine_came(self) -> None:
@@ -167,15 +178,21 @@ class SuggestMode:
         count = self._desk.settings.suggest.count
         self._pending = self._desk.request(lambda n: Suggest(request=n, text=text, count=count))
         if self._pending is not None:
-            self._open.add(self._pending)
+            self._open[self._pending] = _Asked(text, self._changed_at)
         self._sent_at = self._desk.now()
 
-    def _take(self, answer: SuggestionsReady) -> None:
-        self._shown = tuple(_Shown(c.text, c.probability) for c in answer.candidates)
-        self._cue = Cue.READY if self._shown else None
+    def _take(self, answer: SuggestionsReady, asked: _Asked) -> None:
+        text = self._desk.context.text
+        if not text.startswith(asked.text):
+            return  # it answers a text that is no more
+        shown = tuple(_Shown(c.text, c.probability) for c in answer.candidates)
+        since = text[len(asked.text) :]
+        self._shown = _narrowed(shown, since) if since else shown
+        if self._pending is None:
+            self._cue = Cue.READY if self._shown else None
         total = answer.reused + answer.computed
         self._figures = f"{answer.milliseconds:.0f} ms {answer.computed}/{total} tokens"
-        self._desk.measured(self.name, answer.request, self._changed_at)
+        self._desk.measured(self.name, answer.request, asked.changed_at)
 
     def _words(self) -> list[str]:
         """One line per candidate: the whole word, a bar where there is room, the percentage."""
