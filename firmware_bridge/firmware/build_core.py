@@ -17,7 +17,15 @@ from cffi import FFI
 ROOT = Path(__file__).resolve().parents[2]
 # setuptools wants sources relative to the project; relative paths also hold in the folder of build_in_place.
 CORE = Path("firmware_bridge") / "firmware" / "core"
-SOURCES = ("thock", "thock_capture", "thock_display", "thock_events", "thock_font", "thock_lights", "thock_wire")
+SOURCES = (
+    "thock",
+    "thock_capture",
+    "thock_display",
+    "thock_events",
+    "thock_font",
+    "thock_lights",
+    "thock_wire",
+)
 MAXIMUMS = {
     "THOCK_REPORT_LENGTH": 64,
     "THOCK_DISPLAY_WIDTH": 128,

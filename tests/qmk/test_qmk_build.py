@@ -14,6 +14,7 @@ from tests.helpers.qmk_build import (
     BOARD,
     CHANNEL,
     CLANG,
+    CORE,
     CORTEX_M0,
     HERE,
     HOST,
@@ -77,7 +78,7 @@ def test_an_older_qmk_is_refused_by_the_compiler(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="module API"):
         run(
             "gcc", "-std=gnu11", *BOARD, '-DTHOCK_CONFIG_HEADER="thock_board.h"',
-            f"-I{tmp_path}", f"-I{MODULE}", f"-I{MODULE.parents[3] / 'core'}", f"-I{SHIMS}",
+            f"-I{tmp_path}", f"-I{MODULE}", f"-I{CORE}", f"-I{SHIMS}",
             "-c", MODULE / "companion.c", cwd=tmp_path,
         )  # fmt: skip
 
@@ -164,7 +165,30 @@ def test_cost_on_a_cortex_m0(
 
 def test_every_source_of_the_module_and_the_core_is_built() -> None:
     """A file that rules.mk forgets would fail only in a real QMK build."""
-    core = MODULE.parents[3] / "core"
     assert {path.name for path in module_sources()} == {
-        path.name for folder in (MODULE, core) for path in folder.glob("*.c")
+        path.name for folder in (MODULE, CORE) for path in folder.glob("*.c")
     }
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("CAPTURE", "ACCEPT", "POLL"),
+        ("CAPTURE",),
+        ("ACCEPT",),
+        ("POLL",),
+    ],
+    ids="+".join,
+)
+@pytest.mark.parametrize("without", ["", "STATUS", "BITMAP", "LIGHTS"])
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_cores_later_parts_compile_in_any_mixture(
+    compiler: str, without: str, parts: tuple[str, ...], tmp_path: Path
+) -> None:
+    Toolchain((compiler,)).need()
+    switches = [f"-DTHOCK_ENABLE_{part}=1" for part in parts]
+    switches += [f"-DTHOCK_ENABLE_{without}=0"] if without else []
+    run(
+        compiler, "-std=c99", *WARNINGS, "-Wshadow", "-Wpedantic", "-O1", *switches, "-c",
+        *sorted(CORE.glob("*.c")), cwd=tmp_path,
+    )  # fmt: skip

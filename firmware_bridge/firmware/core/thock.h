@@ -166,9 +166,9 @@ bool thock_capturing(const thock_t *core);
 bool thock_captured_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed,
                               uint32_t now_ms);
 
-/* The accept key was pressed: writes the characters that it types (20..7E, at most THOCK_ACCEPT_BYTES) into `text`, tells the
- * host how many, and gives that number. They are a piece of the text that the panel shows; 0: the host offered
- * none, or the panel does not show it, or keys are being captured. An offer is good for one press. */
+/* The accept key was pressed: writes the characters that it types (20..7E, at most THOCK_ACCEPT_BYTES) into `text`,
+ * tells the host how many, and gives that number. They are a piece of the text that the panel shows; 0: the host
+ * offered none, or the panel does not show it, or keys are being captured. An offer is good for one press. */
 uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms);
 
 /* True while the display belongs to the host: a picture was completed, or the status is not idle.

@@ -225,6 +225,7 @@ static void companion_key(uint8_t key, const keyrecord_t *record) {
 bool process_record_companion(uint16_t keycode, keyrecord_t *record) {
     meaning_t meaning;
     bool      captured;
+    uint8_t   number;
 
     if (!process_record_companion_kb(keycode, record)) {
         return false;
@@ -239,7 +240,8 @@ bool process_record_companion(uint16_t keycode, keyrecord_t *record) {
     meaning  = meaning_of(keycode, record);
     captured = is_captured(keycode, meaning, record);
     if (keycode >= QK_MACRO && keycode <= QK_MACRO_MAX) {
-        (void)thock_macro_event(&companion.core, (uint8_t)(COMPANION_FIRST_VIA_MACRO + (keycode - QK_MACRO)), record->event.pressed, timer_read32());
+        number = (uint8_t)(COMPANION_FIRST_VIA_MACRO + (keycode - QK_MACRO));
+        (void)thock_macro_event(&companion.core, number, record->event.pressed, timer_read32());
     } else {
         report_key(meaning, record, captured);
     }
@@ -253,7 +255,8 @@ bool pre_process_record_companion(uint16_t keycode, keyrecord_t *record) {
     }
 #ifdef DYNAMIC_MACRO_ENABLE
     if (companion.ready && keycode >= QK_DYNAMIC_MACRO_RECORD_START_1 && keycode <= QK_DYNAMIC_MACRO_PLAY_2) {
-        (void)thock_macro_event(&companion.core, (uint8_t)(COMPANION_FIRST_DYNAMIC_MACRO + (keycode - QK_DYNAMIC_MACRO_RECORD_START_1)), record->event.pressed, timer_read32());
+        uint8_t number = (uint8_t)(COMPANION_FIRST_DYNAMIC_MACRO + (keycode - QK_DYNAMIC_MACRO_RECORD_START_1));
+        (void)thock_macro_event(&companion.core, number, record->event.pressed, timer_read32());
     }
 #endif
     return true;

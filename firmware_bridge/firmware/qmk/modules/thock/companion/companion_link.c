@@ -121,7 +121,8 @@ bool thock_companion_handle_command(uint8_t *data, uint8_t length) {
     return true;
 }
 
-// The caller sends `data` back as soon as it has control again, so the frame is done here and now. That is work in memory only.
+// The caller sends `data` back as soon as it has control again, so the frame is done here and now. That is work in
+// memory only, but for the copy to the other half of a split board.
 bool thock_companion_answer_in_place(uint8_t *data, uint8_t length) {
     uint8_t report[REPORT_BYTES];
 
@@ -140,11 +141,15 @@ bool thock_companion_answer_in_place(uint8_t *data, uint8_t length) {
     return true;
 }
 
-// On the channel the first byte of a frame is VIA's command instead of ours. The CRC is that of the frame with its own first byte.
+// On the channel the first byte of a frame is VIA's command instead of ours. The CRC is that of the frame with its own
+// first byte.
 bool thock_companion_answer_channel(uint8_t *data, uint8_t length) {
     uint8_t command = data[0];
 
-    if (length != REPORT_BYTES || (command != VIA_CUSTOM_SET_VALUE && command != VIA_CUSTOM_GET_VALUE) || data[1] != VIA_CHANNEL) {
+    if (length != REPORT_BYTES || data[1] != VIA_CHANNEL) {
+        return false;
+    }
+    if (command != VIA_CUSTOM_SET_VALUE && command != VIA_CUSTOM_GET_VALUE) {
         return false;
     }
     data[0] = FRAME_MAGIC;

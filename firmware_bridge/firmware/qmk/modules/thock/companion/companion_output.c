@@ -184,7 +184,8 @@ void companion_split_init(void) {
     transaction_register_rpc(THOCK_SPLIT_FRAME, take_frame);
 }
 
-// The other half runs the same core on the same frames, so it shows the same text and lights. Without another half all is told.
+// The other half runs the same core on the same frames, so it shows the same text and lights. Without another half
+// there is nobody to tell, which is no failure.
 bool companion_tell_other_half(const uint8_t *report) {
     return !is_transport_connected() || transaction_rpc_send(THOCK_SPLIT_FRAME, THOCK_REPORT_LENGTH, report);
 }
