@@ -10,8 +10,10 @@ import click
 
 _COMMANDS = {
     "demo": ("app.commands.demo", "Try it: a virtual keyboard with a real model, in the terminal."),
+    "devices": ("app.commands.devices", "List keyboards, and why each does or does not match."),
     "doctor": ("app.commands.doctor", "Check this machine and say how to mend what is missing."),
     "model": ("app.commands.model", "Add, list, check and remove models."),
+    "monitor": ("app.commands.monitor", "Print the frames between Thock and the keyboard."),
     "run": ("app.commands.run", "Run the companion without a window."),
 }
 

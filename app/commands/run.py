@@ -10,6 +10,7 @@ import time
 
 import click
 
+from app.commands.keyboards import OpenTransport, real_keyboard
 from app.commands.options import DEFAULT_MODEL, model_path
 from app.companion.core import Mailbox
 from app.companion.run import run_companion
@@ -38,13 +39,17 @@ _BUSY = (Status.THINKING, Status.STREAMING)
     help="Type what comes on standard input, print what the OLED shows, end after the last answer.",
 )  # fmt: skip
 @click.option(
+    "--keyboard", type=click.Choice(["auto", "virtual"]), default="auto", show_default=True,
+    help="auto: the first keyboard with the Thock module, found again after each replug.",
+)  # fmt: skip
+@click.option(
     "--log-level", default="WARNING", show_default=True, help="DEBUG, INFO, WARNING, ERROR."
 )
-def command(model: str, mode: str, from_stdin: bool, log_level: str) -> None:
-    """Run the companion without a window, on the virtual keyboard.
+def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: str) -> None:
+    """Run the companion without a window.
 
-    It runs until Ctrl-C or SIGTERM. States go to standard error; what is typed or answered is
-    printed with --stdin only.
+    It runs until Ctrl-C or SIGTERM. States go to standard error. --stdin works on a virtual
+    keyboard; only then is what was typed or answered printed.
     """
     try:
         set_up_logging(log_level.upper())
@@ -54,19 +59,28 @@ def command(model: str, mode: str, from_stdin: bool, log_level: str) -> None:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _n, _f: stop.set())
-    keyboard = VirtualKeyboard()
-    mailbox = Mailbox()
-    engine = EngineClient(mailbox.post, mailbox.engine_changed)
-    link = Link(lambda: VirtualTransport(keyboard), mailbox.post)
     reporter = _Reporter(show_oled=from_stdin)
-    if from_stdin:
-        typist = threading.Thread(
-            target=_type_stdin, args=(keyboard, settings.layout, reporter, stop), daemon=True
-        )
-        typist.start()
-    run_companion(mailbox, link, engine, settings, stop, [reporter])
+    if keyboard == "auto" and not from_stdin:
+        with real_keyboard() as open_transport:
+            _run(open_transport, settings, stop, reporter)
+    else:
+        board = VirtualKeyboard()
+        if from_stdin:
+            threading.Thread(
+                target=_type_stdin, args=(board, settings.layout, reporter, stop), daemon=True
+            ).start()
+        _run(lambda: VirtualTransport(board), settings, stop, reporter)
     if reporter.failed:
         sys.exit(1)
+
+
+def _run(
+    open_transport: OpenTransport, settings: Settings, stop: threading.Event, reporter: _Reporter
+) -> None:
+    mailbox = Mailbox()
+    engine = EngineClient(mailbox.post, mailbox.engine_changed)
+    link = Link(open_transport, mailbox.post)
+    run_companion(mailbox, link, engine, settings, stop, [reporter])
 
 
 class _Reporter:
@@ -82,6 +96,7 @@ class _Reporter:
     def __call__(self, state: CompanionState) -> None:
         line = f"{state.mode} {state.status.name.lower()}, engine {state.engine.value}"
         line += f" ({state.engine_detail})" if state.engine_detail else ""
+        line += "" if state.keyboard is not None else ", no keyboard yet"
         if line != self._line:
             self._line = line
             click.echo(line, err=True)

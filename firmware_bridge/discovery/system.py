@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.caution import load_caution_list
@@ -24,21 +25,22 @@ def system_watch(library: HidLibrary) -> DeviceWatch:
     return DeviceWatch([HidScan(library.enumerate, load_caution_list()), SerialScan()])
 
 
+def make_transport(library: HidLibrary, candidate: Candidate) -> Transport:
+    """A transport of that device, not opened yet."""
+    if candidate.identity.transport == SERIAL:
+        return SerialTransport(candidate.path, candidate.identity)
+    return HidTransport(
+        library,
+        HidInterface(os.fsencode(candidate.path), candidate.identity, candidate.report_length),
+    )
+
+
 def system_opener(
     library: HidLibrary, watch: DeviceWatch, selected: DeviceIdentity | None = None
 ) -> DeviceOpener:
     """Opens the chosen keyboard, or the first with the Thock module."""
-
-    def make(candidate: Candidate) -> Transport:
-        if candidate.identity.transport == SERIAL:
-            return SerialTransport(candidate.path, candidate.identity)
-        return HidTransport(
-            library,
-            HidInterface(os.fsencode(candidate.path), candidate.identity, candidate.report_length),
-        )
-
     on_linux = sys.platform.startswith("linux")
     return DeviceOpener(
-        watch.candidates, make, selected=selected,
+        watch.candidates, partial(make_transport, library), selected=selected,
         is_claimed=is_claimed if on_linux else lambda vendor, product: False,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from app.cli import main
 
 
-@pytest.mark.parametrize("command", ["demo", "doctor", "model", "run"])
+@pytest.mark.parametrize("command", ["demo", "devices", "doctor", "model", "monitor", "run"])
 def test_each_command_has_help(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--help"])
     assert result.exit_code == 0, result.output

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`thock devices` and `thock monitor` tell what there is, and keep keys to themselves."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.commands.monitor import MonitoredTransport, describe_report
+from firmware_bridge.discovery.candidates import Candidate, Caution
+from firmware_bridge.link import Link
+from firmware_bridge.link_state import LinkState
+from firmware_bridge.protocol.frames import Frame, FrameType, encode
+from firmware_bridge.transport.base import DeviceIdentity
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+
+KEYBOARD = Candidate(
+    path="/dev/hidraw3",
+    identity=DeviceIdentity("hid", 0xFEED, 0x0001, "", "1-2", "Corne"),
+    matches=True,
+    reason="it has the raw HID usage FF60/61",
+    report_length=32,
+)
+MOUSE = Candidate(
+    path="/dev/hidraw4",
+    identity=DeviceIdentity("hid", 0x1234, 0x5678, "", "1-3", "Mouse"),
+    matches=False,
+    reason="it has no raw HID usage",
+    caution=Caution.NEVER,
+)
+
+
+class FixedList:
+    def __init__(self, *found: Candidate) -> None:
+        self.found = found
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def candidates(self) -> tuple[Candidate, ...]:
+        return self.found
+
+
+def devices(
+    monkeypatch: pytest.MonkeyPatch, *arguments: str, found: tuple[Candidate, ...]
+) -> Result:
+    monkeypatch.setattr("app.commands.keyboards.system_watch", lambda _library: FixedList(*found))
+    return CliRunner().invoke(main, ["devices", *arguments])
+
+
+def test_matches_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = devices(monkeypatch, found=(KEYBOARD, MOUSE)).output
+    assert "yes Corne (hid feed:0001 at 1-2, /dev/hidraw3)" in output
+    assert "it has the raw HID usage FF60/61" in output
+    assert "Mouse" not in output
+    assert "1 others" in output
+
+
+def test_all_tells_why_the_others_do_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = devices(monkeypatch, "--all", found=(KEYBOARD, MOUSE)).output
+    assert "no  Mouse" in output
+    assert "it has no raw HID usage" in output
+    assert "caution list: never" in output
+
+
+def test_no_keyboard_is_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "no keyboard for Thock" in devices(monkeypatch, found=(MOUSE,)).output
+
+
+def test_asking_says_what_the_device_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = VirtualKeyboard()
+    monkeypatch.setattr(
+        "app.commands.devices.make_transport", lambda _library, _c: VirtualTransport(board)
+    )
+    output = devices(monkeypatch, "--ask", found=(KEYBOARD,)).output
+    assert "tier A: it has the Thock module; 128x32, 16 LEDs" in output
+
+
+def test_keys_and_text_are_hidden_unless_asked_for() -> None:
+    payload = b"\x00\x00secret"
+    report = encode(Frame(FrameType.TEXT, 1, 2, payload, first=True, last=True), 32)
+    hidden = describe_report(report, show_content=False)
+    assert "TEXT" in hidden
+    assert "content hidden" in hidden
+    assert payload.hex(" ") not in hidden
+    assert payload.hex(" ") in describe_report(report, show_content=True)
+    assert "not ours" in describe_report(bytes(32), show_content=False)
+
+
+def test_a_monitored_keyboard_works_as_before(capsys: pytest.CaptureFixture[str]) -> None:
+    board = VirtualKeyboard()
+    link = Link(
+        lambda: MonitoredTransport(VirtualTransport(board), show_content=False), lambda _event: None
+    )
+    link.start()
+    assert link.wait_for(LinkState.READY, 5)
+    board.press(0x04)
+    link.stop()
+    output = capsys.readouterr().out
+    assert "-> HELLO" in output
+    assert "<- ACK" in output
+    assert "KEY" in output
