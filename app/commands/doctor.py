@@ -3,16 +3,64 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import click
 
+from app.commands.keyboards import device_list
 from app.doctor.checks import ALL_CHECKS
-from app.doctor.report import describe, worst
+from app.doctor.keyboards import check_keyboards
+from app.doctor.report import CheckStatus, Finding, describe, worst
+from app.doctor.udev import UdevError, install, rules_for
+from firmware_bridge.discovery.candidates import Candidate
+from firmware_bridge.errors import TransportError
 
 
 @click.command()
+@click.option(
+    "--install-udev", is_flag=True,
+    help="Linux: show the udev rule for your keyboards, ask, and install it.",
+)  # fmt: skip
 @click.pass_context
-def command(ctx: click.Context) -> None:
+def command(ctx: click.Context, install_udev: bool) -> None:
     """Check this machine and say how to mend what is missing."""
-    findings = [check() for check in ALL_CHECKS]
+    if install_udev:
+        _install_udev()
+        return
+    findings = [*(check() for check in ALL_CHECKS), _check_keyboards()]
     click.echo(describe(findings))
     ctx.exit(int(worst(findings)))
+
+
+def _check_keyboards() -> Finding:
+    try:
+        return check_keyboards(_candidates())
+    except click.ClickException as error:
+        return Finding(
+            "keyboard",
+            CheckStatus.ERROR,
+            error.message,
+            "Install Thock again in a new environment.",
+        )
+
+
+def _candidates() -> Sequence[Candidate]:
+    with device_list() as watch:
+        try:
+            return watch.candidates()
+        except TransportError as error:
+            raise click.ClickException(str(error)) from error
+
+
+def _install_udev() -> None:
+    if not sys.platform.startswith("linux"):
+        raise click.ClickException("udev is Linux only; this system needs no rule.")
+    try:
+        rules = rules_for(_candidates())
+        click.echo(rules)
+        click.confirm("Install this as /etc/udev/rules.d/70-thock.rules?", abort=True)
+        install(rules)
+    except UdevError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo("installed. If the keyboard still cannot be opened, plug it in again.")

@@ -113,7 +113,11 @@ class SuggestMode:
                 asked = self._open.pop(request, None)
                 if request == self._pending:
                     self._clear()
-                if isinstance(event, SuggestionsReady) and not event.cancelled and asked is not None:
+                if (
+                    isinstance(event, SuggestionsReady)
+                    and not event.cancelled
+                    and asked is not None
+                ):
                     self._take(event, asked)
                 if self._is_owed:
                     self._ask_soon()
