@@ -188,8 +188,6 @@ class Session:
         self._logits = None
 
     def _compute(self, tokens: Sequence[int]) -> None:
-        # If `forward` fails, the rows before stay valid and the logits are gone.
-        self._logits = None
         logits = self._backend.forward(tokens, len(self._tokens))[: self._vocab]
         logits.flags.writeable = False
         self._tokens.extend(tokens)

@@ -163,6 +163,18 @@ def test_inside_a_word_the_search_goes_back_to_where_it_began(vocabulary: Vocabu
     assert suggest(vocabulary, script, "you hel") == expected
 
 
+def test_a_word_may_begin_otherwise_than_the_tokeniser_would(vocabulary: Vocabulary) -> None:
+    # The tokeniser writes " an" as " ", "an"; the model here writes " ant" as " a", "n", "t".
+    script = {
+        b"you": {b" a": 0.4, b" ": 0.1},
+        b"you a": {b"n": 0.5},
+        b"you an": {b"t": 0.8},
+        b"you ant": {b" ": 1.0},
+    }
+    assert find_open_word(vocabulary, "you an").spelling[0] == vocabulary.starting_with(b" ")[0]
+    assert suggest(vocabulary, script, "you an") == {"t": pytest.approx(0.8)}
+
+
 def test_a_whole_word_goes_on_or_is_followed(vocabulary: Vocabulary) -> None:
     script = {
         b"you": {b" the": 0.8, b" a": 0.2},
@@ -326,6 +338,27 @@ def test_a_full_context_gives_what_it_can(vocabulary: Vocabulary) -> None:
 
 
 HELLO = 3 + 256 + 12  # the id of "hello" in the tiny tokeniser: special tokens, bytes, merges
+
+
+def test_a_word_of_several_tokens_at_the_end_of_the_context(vocabulary: Vocabulary) -> None:
+    script = {b"": {b"x": 1.0}, b"x": {b"q": 1.0}, b"xq": {b"z": 1.0}, b"xqz": {b"a": 1.0}}
+    backend = ScriptedBackend(vocabulary.tokenizer, script, max_context=3)
+    result = suggest_words(Session(backend, vocabulary.size), vocabulary, "xqz", 3)
+    assert result.candidates == []  # the word's end lies beyond the context
+
+
+def test_no_forward_is_spent_on_words_that_cannot_win(vocabulary: Vocabulary) -> None:
+    script = {
+        b"hello": {b" the": 0.6, b" you": 0.2},
+        b"hello the": {b" ": 0.9, b"n": 0.1},
+        b"hello then": {b" ": 1.0},
+        b"hello you": {b" ": 0.5, b"r": 0.5},
+        b"hello your": {b" ": 1.0},
+    }
+    backend = ScriptedBackend(vocabulary.tokenizer, script)
+    result = suggest_words(Session(backend, vocabulary.size), vocabulary, "hello ", 1)
+    assert [candidate.text for candidate in result.candidates] == ["the"]
+    assert backend.forwards == 2  # "hello", and " the" beside " you"; 0.54 beats all that may come
 
 
 def test_cancelled_between_forwards(vocabulary: Vocabulary) -> None:
