@@ -38,6 +38,7 @@ from firmware_bridge.protocol.messages import (
     Nak,
     NakReason,
     Parts,
+    Poll,
     Release,
     Subscribe,
 )
@@ -100,6 +101,9 @@ class Session:
         self._not_before = float("-inf")  # of the next SUBSCRIBE
         self._subscribed_at = (0.0, 0.0)  # by clock and wall clock: the last SUBSCRIBE taken
         self._keys = KeyFeed(stats)
+        # On boards that send no event by themselves: the next POLL, and the last event.
+        self._poll_at = float("inf")
+        self._event_at = float("-inf")
         self._announced = False
         self._warned: set[str] = set()
         self.capabilities: Capabilities | None = None
@@ -110,6 +114,10 @@ class Session:
     @property
     def ready(self) -> bool:
         return self._phase is _Phase.READY
+
+    @property
+    def _is_polled(self) -> bool:
+        return self.capabilities is not None and Feature.POLL in self.capabilities.features
 
     def next_report(self, now: float) -> bytes | None:
         """The report to write now; call `written` after it.
@@ -154,7 +162,7 @@ class Session:
         if self._request is not None:
             due = self._request.deadline
         elif self._phase is _Phase.READY:
-            due = min(due, self._output.due())
+            due = min(due, self._poll_at, self._output.due())
         return max(due, self._quiet.silent_until)
 
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
@@ -221,6 +229,8 @@ class Session:
         if now >= self._not_before:
             kinds = EventKinds(self.capabilities.features & (Feature.KEYS | Feature.MACROS))
             return _Request(Subscribe(kinds), True, True, None)
+        if self._phase is _Phase.READY and now >= self._poll_at:
+            return _Request(Poll(), True, True, None)
         while self._phase is _Phase.READY:
             try:
                 turn = self._output.next_turn(now, self.capabilities)
@@ -255,7 +265,11 @@ class Session:
                 if self._phase is not _Phase.READY:
                     self._stats.stale += 1  # of a subscription before this session
                     return []
-                return self._keys.take(KeyReport.unpack(frame.payload), now)
+                report = KeyReport.unpack(frame.payload)
+                if self._is_polled:  # also an answer to an older copy of POLL brings new events
+                    self._answered(frame.seq, FrameType.POLL, now)
+                    self._event_at = self._poll_at = now
+                return self._keys.take(report, now)
             case FrameType.CAPS:
                 caps = Caps.unpack(frame.payload)
                 if caps.proof != self._ids.nonce ^ NONCE_TRANSFORM:
@@ -297,6 +311,11 @@ class Session:
         self._phase = _Phase.SUBSCRIBING
 
     def _acknowledged(self, request: _Request, now: float) -> list[BridgeEvent]:
+        if request.message.type is FrameType.POLL:
+            options = self._options
+            idle = now - self._event_at > options.events_idle_after_s
+            self._poll_at = now + (options.events_idle_poll_s if idle else options.events_poll_s)
+            return []
         if request.channel is None:
             return self._subscribed(now)
         if request.channel.acknowledged() and request.channel is self._output.display:
@@ -316,6 +335,7 @@ class Session:
         self._phase = _Phase.READY
         self.problem = None
         self._keys.begin()
+        self._poll_at = now if self._is_polled else float("inf")
         self._output.forget()
         if self._announced:
             return []
@@ -332,12 +352,12 @@ class Session:
             self.problem = LinkProblem.IN_USE
             self._not_before = now + self._options.busy_retry_s
             return []
-        if request.channel is None:
-            raise SessionEndedError(LinkProblem.INCOMPATIBLE)
         if reason is NakReason.NOT_SUBSCRIBED:
             self._phase = _Phase.SUBSCRIBING
             self._not_before = float("-inf")
             return list(self.lift_keys(now))
+        if request.channel is None:
+            raise SessionEndedError(LinkProblem.INCOMPATIBLE)
         self._warn_once(f"the keyboard refused {request.message.type.name}: {reason.name}")
         request.channel.refused()
         return []

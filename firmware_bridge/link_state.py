@@ -105,6 +105,12 @@ class LinkOptions:
     bitmap_interval_s: float = 0.1
     lights_interval_s: float = 0.05
     status_interval_s: float = 0.05
+    # Boards that send events as answers only: how often they are asked, within 2 s of an event and after.
+    # A question under way when another program starts may spoil its start (tests/via/test_shared_bus.py),
+    # so an idle board is not asked more often than a person can feel.
+    events_poll_s: float = 0.01
+    events_idle_poll_s: float = 0.1
+    events_idle_after_s: float = 2.0
     # Transports that cannot be woken: a read lasts this share of the time since the last event or
     # update, so that polling delays output by as much at most, within these limits.
     poll_share: float = 0.02

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asks an unknown device what it is, in two requests that no known firmware can misunderstand.
+"""Asks an unknown device what it is, in requests that no known firmware can misunderstand.
 
 First VIA's question for its protocol version (01), and only where the usage and 32-byte reports say that
 the device is such a keyboard; whoever answers it with anything but VIA is not asked further. Then our
 HELLO, whose answer must be computed: other firmware returns unknown requests as they are, or marked FF.
+VIA that marks it may have the module behind its custom values (Keychron boards), so it is asked there: a
+"get" (08) of a channel that no other firmware is known to have.
 No other request is ever sent here: not 05, 06, 09, 0A, 0B, 0F or 10 of VIA (keymaps, EEPROM, bootloader).
 """
 
@@ -28,6 +30,8 @@ from firmware_bridge.protocol.frames import (
 )
 from firmware_bridge.protocol.messages import NONCE_TRANSFORM, Caps, Hello, Nak
 from firmware_bridge.transport.base import Transport
+from firmware_bridge.via.channel import ViaChannelTransport
+from firmware_bridge.via.protocol import CHANNELS_SINCE
 
 VIA_GET_VERSION = 0x01  # qmk_firmware quantum/via.h, id_get_protocol_version
 VIA_VERSIONS = range(9, 14)  # 9: Vial and old VIA; 11: QMK 2022-11; 12: 2023-02; 13: 2026-05
@@ -71,6 +75,7 @@ class Verdict:
     via_version: int | None = None
     is_vial: bool = False
     capabilities: Capabilities | None = None
+    via_channel: bool = False  # the module is behind VIA's custom values: use `ViaChannelTransport`
 
     @property
     def reason(self) -> str:
@@ -133,7 +138,14 @@ class _Interview:
         without = Tier.NONE if version is None else Tier.LIGHTS
         if not hello_allowed:
             return Verdict(without, Finding.NOT_ASKED, version, self._is_vial)
-        found, capabilities = self._say_hello()
+        found, capabilities = self._say_hello(transport)
+        has_channels = version >= CHANNELS_SINCE if version is not None else not via_first
+        is_via = not is_serial and transport.report_length == _VIA_REPORT_BYTES
+        if found is Finding.NO_MODULE and has_channels and is_via:
+            found, capabilities = self._say_hello(ViaChannelTransport(transport))
+            if found is Finding.MODULE:
+                return Verdict(Tier.MODULE, found, version, self._is_vial, capabilities, True)
+            found = Finding.NO_MODULE
         if found is Finding.MODULE:
             tier = Tier.SERIAL if is_serial else Tier.MODULE
             return Verdict(tier, found, version, self._is_vial, capabilities)
@@ -149,7 +161,7 @@ class _Interview:
         request = bytes((VIA_GET_VERSION,)).ljust(_VIA_REPORT_BYTES, b"\0")
         finding = Finding.SILENT
         self._transport.write(request)
-        for report in self._answers():
+        for report in self._answers(self._transport):
             if report[0] == VIA_GET_VERSION:
                 version = int.from_bytes(report[1:3], "big")
                 if version in VIA_VERSIONS:
@@ -159,14 +171,14 @@ class _Interview:
                 finding = Finding.FOREIGN
         return finding
 
-    def _say_hello(self) -> tuple[Finding, Capabilities | None]:
+    def _say_hello(self, transport: Transport) -> tuple[Finding, Capabilities | None]:
         for seq in range(_HELLO_TRIES):
             hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
             frame = Frame(FrameType.HELLO, self._ids.client, seq, hello.pack())
-            request = encode(frame, self._transport.report_length)
-            self._transport.write(request)
+            request = encode(frame, transport.report_length)
+            transport.write(request)
             is_echo = False
-            for report in self._answers():
+            for report in self._answers(transport):
                 if report == request:
                     is_echo = True  # of a device that may still answer, if the link echoes
                 elif report[0] == _UNHANDLED and report[1:] == request[1:]:
@@ -191,10 +203,10 @@ class _Interview:
             return None
         return caps if caps and caps.proof == self._ids.nonce ^ NONCE_TRANSFORM else None
 
-    def _answers(self) -> Iterator[bytes]:
+    def _answers(self, transport: Transport) -> Iterator[bytes]:
         """Every report that comes within the time for an answer."""
         end = self._clock() + _ANSWER_S
         while (left_s := end - self._clock()) > 0:
-            report = self._transport.read(left_s)
+            report = transport.read(left_s)
             if report is not None:
                 yield report

@@ -28,6 +28,7 @@ from firmware_bridge.errors import (
     TransportError,
 )
 from firmware_bridge.transport.base import DeviceIdentity, Transport
+from firmware_bridge.via.channel import ViaChannelTransport
 
 _log = logging.getLogger(__name__)
 
@@ -96,7 +97,8 @@ class DeviceOpener:
                 continue
             if verdict.tier in (Tier.MODULE, Tier.SERIAL):
                 self._last = candidate.identity
-                return self._make_transport(candidate)
+                transport = self._make_transport(candidate)
+                return ViaChannelTransport(transport) if verdict.via_channel else transport
             rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
         raise self._failure(problems, rejected)
 

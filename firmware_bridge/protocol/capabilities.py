@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 class Feature(enum.IntFlag):
-    """Parts of the protocol that the firmware was built with."""
+    """Parts of the protocol that the firmware was built with. POLL: key events come as answers to POLL only."""
 
     KEYS = 1
     MACROS = 2
@@ -16,6 +16,7 @@ class Feature(enum.IntFlag):
     BITMAP = 8
     LIGHTS = 16
     STATUS = 32
+    POLL = 256
 
 
 @dataclass(frozen=True, slots=True)

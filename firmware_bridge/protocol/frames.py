@@ -33,6 +33,7 @@ class FrameType(enum.IntEnum):
     RELEASE = 7
     ACK = 8
     NAK = 9
+    POLL = 10
 
 
 @dataclass(frozen=True, slots=True)

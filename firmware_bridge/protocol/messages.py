@@ -306,6 +306,20 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Poll:
+    """Host, to boards with `Feature.POLL`: the oldest events as a KEY frame, or ACK if there are none."""
+
+    type: ClassVar[FrameType] = FrameType.POLL
+
+    def pack(self) -> bytes:
+        return b""
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
 class Ack:
     """Keyboard: the frame of type `done` was carried out."""
 

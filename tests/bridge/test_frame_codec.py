@@ -106,7 +106,7 @@ def _sealed(body: bytearray) -> bytes:
 
 @pytest.mark.parametrize(
     ("place", "value", "field"),
-    [(0, 0xE6, "magic"), (1, 0x4D, "magic"), (5, 25, "length"), (2, 0x1A, "type")],
+    [(0, 0xE6, "magic"), (1, 0x4D, "magic"), (5, 25, "length"), (2, 0x1C, "type")],
 )
 def test_foreign_frames_are_named_even_with_a_right_crc(place: int, value: int, field: str) -> None:
     report = bytearray(encode(Frame(FrameType.ACK, 1, 2, b""), 32))

@@ -117,13 +117,16 @@ class SessionLab:
             self.session.written(self.now)
             self.sent.append(decode(report))
             for carried in self.to_keyboard(report):
-                self.core.receive(carried, self.ms)
+                self._receive(carried)
                 self.core.task(self.ms)
         while self.queue:
             moved = True
             for carried in self.to_host(self.queue.popleft()):
                 self.give(carried)
         return moved
+
+    def _receive(self, report: bytes) -> None:
+        self.core.receive(report, self.ms)
 
     def _send(self, report: bytes) -> bool:
         self.queue.append(report)
