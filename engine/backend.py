@@ -59,6 +59,10 @@ class Backend(Protocol):
         """
         ...
 
+    def forget(self) -> None:
+        """Overwrite every KV row, so that nothing of a text stays in memory."""
+        ...
+
     def close(self) -> None:
         """Free the weights and the cache. Safe to call twice."""
         ...

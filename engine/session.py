@@ -103,8 +103,9 @@ class Session:
         return UpdateReport(common, len(tokens) - common)
 
     def forget(self) -> None:
-        """Drop every token and its logits. KV rows are overwritten by the next text."""
+        """Drop every token, its logits and its KV rows."""
         self._keep(0)
+        self._backend.forget()
 
     def log_probabilities(self) -> NDArray[np.float64]:
         """Natural logarithms of the next token's probabilities, shape (vocab,)."""

@@ -15,11 +15,9 @@ from engine.wordbreak import starts_with_break
 class Vocabulary:
     """Built once for a tokeniser (about 0.1 s for 50,000 tokens). Special tokens are not in it."""
 
-    def __init__(self, tokenizer: Tokenizer, model_rows: int | None = None) -> None:
-        """`model_rows` is the model's vocabulary size, where it may be smaller than the tokeniser's."""
+    def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        size = tokenizer.vocab_size
-        self._size = min(size, model_rows or size)
+        self._size = tokenizer.vocab_size
         pairs = sorted(
             (tokenizer.token_bytes(token), token)
             for token in range(self._size)

@@ -69,6 +69,7 @@ class CpuBackend:
         self._sin = torch.from_numpy(sin.astype(np.float32))
         self._cache = torch.zeros(cache_shape)
         self._held = 0
+        self._written = 0  # columns of the cache that were ever used
 
     @property
     def config(self) -> ModelConfig:
@@ -98,11 +99,16 @@ class CpuBackend:
             groups = [self._run_branches(group, position) for group in _packed(branches)]
         return np.concatenate(groups)
 
+    def forget(self) -> None:
+        """As `Backend.forget`."""
+        self._cache[:, :, :, : self._written].zero_()
+        self._held = self._written = 0
+
     def close(self) -> None:
         """As `Backend.close`."""
         self._weights = None
-        self._cache = torch.zeros(0)
-        self._held = 0
+        self._cache = torch.zeros(0, 2, 0, 0, 0)
+        self._held = self._written = 0
 
     def _check(self, tokens: Sequence[int], position: int) -> Weights:
         if self._weights is None:
@@ -148,6 +154,7 @@ class CpuBackend:
         x = weights.embed[torch.tensor(tokens)]
         cos, sin = self._cos[rows, None], self._sin[rows, None]  # (n, 1, e/2)
         mask = self._mask(seen)
+        self._written = max(self._written, seen.shape[1])
         start = seen.shape[1] - len(tokens)
         for layer, cache in zip(weights.layers, self._cache, strict=True):
             h = self._norm(x, layer.attn_norm)

@@ -83,6 +83,12 @@ class ReferenceBackend:
         self._held = position
         return np.stack(logits)
 
+    def forget(self) -> None:
+        """As `Backend.forget`."""
+        self._keys.fill(0)
+        self._values.fill(0)
+        self._held = 0
+
     def close(self) -> None:
         """As `Backend.close`."""
         self._weights = {}

@@ -207,6 +207,26 @@ def test_the_source_may_be_closed_after_loading(opener: Opener) -> None:
     np.testing.assert_array_equal(backend.forward(TOKENS, 0), expected)
 
 
+def test_after_forgetting_the_cache_is_empty(backend: Backend) -> None:
+    expected = backend.forward(TOKENS, 0)
+    backend.forget()
+    with pytest.raises(ValueError, match="holds 0 rows"):
+        backend.forward([1], 1)
+    np.testing.assert_array_equal(backend.forward(TOKENS, 0), expected)
+
+
+@pytest.mark.parametrize("name", ["cpu", "reference"])
+def test_forgetting_overwrites_every_row(name: str) -> None:
+    backend = BACKENDS[name](tiny_source(), 128)
+    backend.forward(TOKENS, 0)
+    backend.forward_branches([[1, 2], [3]], 60)
+    caches = [np.asarray(value) for value in vars(backend).values() if np.ndim(value) >= 4]
+    assert caches
+    assert all(np.any(cache) for cache in caches)
+    backend.forget()
+    assert not any(np.any(cache) for cache in caches)
+
+
 def test_closed_twice_and_then_refusing(backend: Backend) -> None:
     backend.close()
     backend.close()

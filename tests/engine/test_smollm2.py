@@ -46,7 +46,7 @@ def model(smollm2: Path) -> Iterator[Loaded]:
     tokenizer = Tokenizer.from_spec(source.tokenizer)
     backend = CpuBackend(source, max_context=512)
     source.close()
-    yield Loaded(backend, tokenizer, Vocabulary(tokenizer, backend.config.vocab_size))
+    yield Loaded(backend, tokenizer, Vocabulary(tokenizer))
     backend.close()
 
 

@@ -85,6 +85,9 @@ class ScriptedBackend:
             self._check(branch, position)
         return np.stack([self._logits([*self._held[:position], *branch]) for branch in branches])
 
+    def forget(self) -> None:
+        self._held = []
+
     def close(self) -> None:
         self._held = []
 
@@ -411,10 +414,3 @@ def test_index_agrees_with_a_plain_search(vocabulary: Vocabulary, data: bytes) -
     assert set(found) == beginnings
     lengths = [len(spoken[token]) for token in found]
     assert lengths == sorted(lengths, reverse=True)
-
-
-def test_a_model_with_fewer_rows_limits_the_vocabulary(vocabulary: Vocabulary) -> None:
-    small = Vocabulary(vocabulary.tokenizer, model_rows=100)
-    assert small.size == 100
-    assert small.starting_with(b"").max() < 100
-    assert small.breaks.shape == (100,)
