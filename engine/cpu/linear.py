@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """x @ W.T + b for a fixed float32 W, as fast as the memory allows for a handful of rows.
 
-torch's plain linear goes through MKL, which needs 2 to 3 times the time of reading W for 2 to 16
+torch's plain linear goes through MKL, which takes two to four times as long as reading W for 2 to 16
 rows, and picks another kernel, with other rounding, for another number of rows. oneDNN with W
-reordered once does neither: a row's result has the same bits whatever the number of rows. The two
-operators used here are those of torch.compile's CPU backend (torch/_inductor/mkldnn_ir.py); torch
-does not document them, so they are tried out first and the plain linear takes their place where
-they are missing.
+reordered once does neither: a row's result has the same bits whatever the number of rows. All
+matrices of SmolLM2-135M (540 MB; two AVX2 cores read that in 16 ms) take, without and with it,
+32 and 21 ms for 1 row, 48 and 28 ms for 8, 275 and 197 ms for 128.
+
+The two operators used here are those of torch.compile's CPU backend (torch/_inductor/mkldnn_ir.py).
+torch does not document them, so they are tried out first, and the plain linear takes their place
+where they are missing.
 """
 
 from __future__ import annotations

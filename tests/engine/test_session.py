@@ -54,6 +54,11 @@ def fresh() -> Callable[[Sequence[int]], Logits]:
     return lambda tokens: backend.forward(tokens, 0)
 
 
+@pytest.fixture(scope="module")
+def shared() -> WatchedBackend:
+    return WatchedBackend()
+
+
 @pytest.fixture
 def backend() -> WatchedBackend:
     return WatchedBackend()
@@ -195,11 +200,12 @@ def edited(text: list[int], kind: str, value: object) -> list[int]:
 @settings(max_examples=60, deadline=None)
 @given(start=st.lists(token, min_size=1, max_size=80), edits=st.lists(edit, max_size=10))
 def test_any_edits_equal_a_full_prefill(
+    shared: WatchedBackend,
     fresh: Callable[[Sequence[int]], Logits],
     start: list[int],
     edits: list[tuple[str, object]],
 ) -> None:
-    session = Session(SHARED)
+    session = Session(shared)
     session.forget()
     text = start
     session.update(text)
@@ -221,9 +227,6 @@ def test_any_edits_equal_a_full_prefill(
         assert report.reused + report.computed == len(text)
         assert report.reused >= min(common_prefix(held, text), len(text) - 1)
         assert_same(session.logits, fresh(text))
-
-
-SHARED = CpuBackend(tiny_source(heads=(9, 3)), CONTEXT, threads=1)
 
 
 # ----------------------------------------------------------------------------- reading
