@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// How blocks hand activations to each other: no barriers, no flags. Each 16-byte unit carries four
+// values and the 32-bit tag of the step that made it; a reader polls the data until the tag is right.
+//
+// A value is a float rounded to nearest even at 15 mantissa bits ("f24"); its low byte is one byte of
+// the tag. A tag is never used twice (request number * (LAYERS + 1) + layer + 1), so what an
+// earlier step left in the buffer cannot be taken for new data.
+#pragma once
+#include "ptx.cuh"
+
+struct Abort {
+    u32* word;       // set by whoever runs out of time; everyone else reads it and leaves
+    u64 deadline;    // of %globaltimer, ns
+};
+
+constexpr u32 ABORT_TIMEOUT = 1;
+
+// Returns false when the wait must end: the abort word is set, or the deadline has passed.
+DEVICE bool may_wait(const Abort& abort, u32& spins) {
+    if ((++spins & 127u) != 0) return true;
+    if (load_word(abort.word) != 0) return false;
+    if (now_ns() < abort.deadline) return true;
+    store_word(abort.word, ABORT_TIMEOUT);
+    return false;
+}
+
+DEVICE u32 f24_bits(float v) {
+    u32 bits = __float_as_uint(v);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc00000u;  // NaN stays NaN when rounded
+    bits += 0x7fu + ((bits >> 8) & 1u);
+    return bits & 0xffffff00u;
+}
+
+DEVICE uint4 tagged(float4 v, u32 tag) {
+    return make_uint4(
+        f24_bits(v.x) | (tag & 0xffu), f24_bits(v.y) | (tag >> 8 & 0xffu),
+        f24_bits(v.z) | (tag >> 16 & 0xffu), f24_bits(v.w) | tag >> 24);
+}
+
+DEVICE u32 tag_of(uint4 unit) {
+    return __byte_perm(__byte_perm(unit.x, unit.y, 0x0040), __byte_perm(unit.z, unit.w, 0x0040), 0x5410);
+}
+
+DEVICE float4 values_of(uint4 unit) {
+    return make_float4(
+        __uint_as_float(unit.x & 0xffffff00u), __uint_as_float(unit.y & 0xffffff00u),
+        __uint_as_float(unit.z & 0xffffff00u), __uint_as_float(unit.w & 0xffffff00u));
+}
+
+DEVICE void publish(uint4* unit, float4 v, u32 tag) { store_unit(unit, tagged(v, tag)); }
+
+// Wait for one unit. On a timeout the values are garbage and `ok` turns false.
+DEVICE float4 await_unit(const uint4* unit, u32 tag, const Abort& abort, bool& ok) {
+    uint4 raw = load_unit(unit);
+    for (u32 spins = 0; tag_of(raw) != tag; raw = load_unit(unit)) {
+        if (!may_wait(abort, spins)) {
+            ok = false;
+            break;
+        }
+    }
+    return values_of(raw);
+}
+
+// Wait for units lane, lane + 32, ... of a row of `UNITS`; all loads are issued before the first wait.
+template <int UNITS>
+DEVICE void await_row(
+    float4 (&v)[ceil_div(UNITS, 32)], const uint4* row, u32 tag, const Abort& abort, bool& ok) {
+    constexpr int PER_LANE = ceil_div(UNITS, 32);
+    const int lane = thread_index() & 31;
+    uint4 raw[PER_LANE];
+#pragma unroll
+    for (int i = 0; i < PER_LANE; ++i)
+        if (lane + 32 * i < UNITS) raw[i] = load_unit(row + lane + 32 * i);
+    u32 spins = 0;
+#pragma unroll
+    for (int i = 0; i < PER_LANE; ++i) {
+        v[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (lane + 32 * i >= UNITS) continue;
+        while (tag_of(raw[i]) != tag) {
+            if (!may_wait(abort, spins)) {
+                ok = false;
+                break;
+            }
+            raw[i] = load_unit(row + lane + 32 * i);
+        }
+        v[i] = values_of(raw[i]);
+    }
+}
