@@ -12,12 +12,12 @@ import importlib
 import os
 import re
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from engine.cuda.errors import CompileError, NoDeviceError
+from engine.cuda.shape import KernelVariant
 
 KERNEL: Final = "thock_forward"
 ARCHITECTURES: Final = ("sm_89", "sm_90a", "sm_120")
@@ -77,13 +77,13 @@ def compiler_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def key_of(arch: str, defines: Mapping[str, str]) -> str:
+def key_of(variant: KernelVariant) -> str:
     """Name of this build: source, definitions, architecture, options and compiler version."""
     digest = hashlib.sha256()
-    for part in (*sources().items(), *sorted(defines.items())):
+    for part in (*sources().items(), *sorted(variant.defines().items())):
         digest.update("\0".join(part).encode())
-    digest.update(repr((arch, _OPTIONS, compiler_version())).encode())
-    return f"{arch}-{digest.hexdigest()[:32]}"
+    digest.update(repr((variant.arch, _OPTIONS, compiler_version())).encode())
+    return f"{variant.arch}-{digest.hexdigest()[:32]}"
 
 
 def _parse(log: str) -> Resources:
@@ -96,15 +96,15 @@ def _parse(log: str) -> Resources:
     return Resources(int(registers[1]), *(int(g) for g in spills.groups()))
 
 
-def compile_kernel(arch: str, defines: Mapping[str, str]) -> Built:
-    """Compile for `arch` ("sm_90a").
+def compile_kernel(variant: KernelVariant) -> Built:
+    """Compile one variant.
 
     Raises:
         CompileError: with the compiler's log.
         NoDeviceError: NVRTC is not installed.
     """
     nvrtc = _load_nvrtc()
-    key = key_of(arch, defines)
+    key = key_of(variant)
     files = sources()
     headers = [name for name in files if name != _MAIN]
     success = nvrtc.nvrtcResult.NVRTC_SUCCESS
@@ -118,12 +118,12 @@ def compile_kernel(arch: str, defines: Mapping[str, str]) -> Built:
     if result != success:
         raise CompileError(f"nvrtcCreateProgram failed: {result}")
     try:
-        options = [f"--gpu-architecture={arch}", *_OPTIONS]
-        options += [f"-D{name}={value}" for name, value in sorted(defines.items())]
+        options = [f"--gpu-architecture={variant.arch}", *_OPTIONS]
+        options += [f"-D{name}={value}" for name, value in sorted(variant.defines().items())]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
         log = _fetch(nvrtc, program, "ProgramLog")
         if result != success:
-            raise CompileError(f"{result} for {arch}:\n{log.decode(errors='replace')}")
+            raise CompileError(f"{result} for {variant.arch}:\n{log.decode(errors='replace')}")
         cubin = _fetch(nvrtc, program, "CUBIN")
     finally:
         nvrtc.nvrtcDestroyProgram(program)
@@ -137,15 +137,15 @@ def _fetch(nvrtc: Any, program: Any, what: str) -> bytes:
     return buffer
 
 
-def cached_kernel(arch: str, defines: Mapping[str, str], folder: Path) -> Built:
+def cached_kernel(variant: KernelVariant, folder: Path) -> Built:
     """As `compile_kernel`, through the cache in `folder` (written atomically)."""
-    key = key_of(arch, defines)
+    key = key_of(variant)
     path = folder / f"{key}.cubin"
     if path.is_file():
         cubin = path.read_bytes()
         if cubin.startswith(b"\x7fELF"):
             return Built(cubin, key, None)
-    built = compile_kernel(arch, defines)
+    built = compile_kernel(variant)
     folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
     temporary = Path(name)

@@ -19,7 +19,7 @@ from engine.cuda.driver import Context
 from engine.cuda.errors import KernelTimeoutError, UnsupportedDeviceError
 from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
-from engine.cuda.shape import MAX_TOKENS, TILE_TOKENS, Op
+from engine.cuda.shape import MAX_TOKENS, TILE_TOKENS, KernelVariant, Op
 from engine.cuda.validate import validate
 from engine.fp8.model import Matrix, PackedModel
 
@@ -103,9 +103,9 @@ class GpuEngine:
         self._plans = self._all_plans()
         self._program_length = self._longest_program()
         self._loaded: set[int] = set()
-        self._shared_bytes = self._shared_memory()
-        defines = shape.defines(config, model.grouping, tuning.wide)
-        self.kernel = build.cached_kernel(facts.arch, defines, kernels)
+        variant = KernelVariant(config, model.grouping, tuning.wide, facts.arch)
+        self._shared_bytes = self._shared_memory(variant)
+        self.kernel = build.cached_kernel(variant, kernels)
         self._function = context.load_kernel(self.kernel.cubin, build.KERNEL, self._shared_bytes)
         resident = context.resident_blocks(self._function, shape.THREADS, self._shared_bytes)
         if resident < self._blocks:
@@ -143,13 +143,13 @@ class GpuEngine:
             longest = max(longest, 2 + config.n_layers * (4 + -(-pieces // smallest)))
         return longest
 
-    def _shared_memory(self) -> int:
+    def _shared_memory(self, variant: KernelVariant) -> int:
         out, head = self._tiles(Op.OUT), self._tiles(Op.HEAD)
         tail = max(-(-out // self._group_sizes(p)) * p.width * 64 for p in self._plans)
         tail = max(tail, -(-head // self._blocks) * 64)
         return (
-            shape.shared_struct_bytes(self._tuning.wide)
-            + shape.scratch_bytes(self._config, self._tuning.wide)
+            variant.shared_struct_bytes
+            + variant.scratch_bytes
             + 16 * self._program_length
             + tail
         )
@@ -242,9 +242,12 @@ class GpuEngine:
         self._launch_id += 1
         params.first_request, params.launch_id = number, self._launch_id
         params.request_limit = 1 if self._residency is Residency.LAUNCH else 1 << 30
-        lease = self._residency is Residency.LEASE
-        params.stay_ns = tuning.lease_ms * 1_000_000 if lease else _FOREVER_NS
-        params.idle_ns = tuning.idle_ms * 1_000_000 if lease else _FOREVER_NS
+        stay, idle = {
+            Residency.LAUNCH: (params.wait_ns, params.wait_ns),
+            Residency.LEASE: (tuning.lease_ms * 1_000_000, tuning.idle_ms * 1_000_000),
+            Residency.RESIDENT: (_FOREVER_NS, _FOREVER_NS),
+        }[self._residency]
+        params.stay_ns, params.idle_ns = stay, idle
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(params))
         self._context.launch(
             self._function,

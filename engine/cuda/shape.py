@@ -96,44 +96,56 @@ def product_shape(config: ModelConfig, grouping: Grouping, op: Op) -> ProductSha
     return ProductShape(columns, rows, segment, grouping.groups(columns), per_group)
 
 
-def defines(config: ModelConfig, grouping: Grouping, wide: int) -> dict[str, str]:
-    """Preprocessor definitions that turn the kernel source into the kernel of this model."""
-    return {
-        "LAYERS": str(config.n_layers),
-        "DIM": str(config.dim),
-        "FFN": str(config.ffn_dim),
-        "HEADS": str(config.n_heads),
-        "KV_HEADS": str(config.n_kv_heads),
-        "HEAD_DIM": str(config.head_dim),
-        "VOCAB": str(config.vocab_size),
-        "GROUP": str(int(grouping)),
-        "NORM_EPS": f"{config.norm_eps!r}f",
-        "HAS_BIAS": str(int(config.attention_bias)),
-        "WIDE": str(wide),
-    }
+@dataclass(frozen=True, slots=True)
+class KernelVariant:
+    """What one cubin is compiled for. `wide`: tiles of 8 tokens a block computes at once."""
 
+    config: ModelConfig
+    grouping: Grouping
+    wide: int
+    arch: str  # "sm_90a"
 
-def block_positions(config: ModelConfig) -> int:
-    """Positions that attention stages in shared memory at once."""
-    return 128 if config.head_dim <= 64 else 64
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of one activation in shared memory; sm_90 has no FP8 `mma.sync` and keeps float16."""
+        return 2 if self.arch.startswith("sm_90") else 1
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Shared memory that a matrix product or attention needs."""
+        config = self.config
+        widest = max(config.dim, config.ffn_dim, config.n_heads * config.head_dim)
+        stride = -(-self.code_bytes * widest // 128) * 128 + 16 * self.code_bytes
+        columns = TILE_TOKENS * self.wide
+        product = columns * stride + 2 * WARPS * columns * 20 * 4
+        head = config.head_dim
+        positions = 128 if head <= 64 else 64  # staged at once
+        keys = 2 * positions * (head + 8) * 2
+        rows = MAX_ROWS * head * 4 + MAX_ROWS * (positions // CHUNK + 1) * (head + 2) * 4
+        return -(-max(product, keys + rows) // 16) * 16
 
-def scratch_bytes(config: ModelConfig, wide: int) -> int:
-    """Shared memory that a matrix product or attention needs; `SCRATCH_BYTES` of the kernel."""
-    widest = max(config.dim, config.ffn_dim, config.n_heads * config.head_dim)
-    columns = TILE_TOKENS * wide
-    product = columns * (widest + 16) + 2 * WARPS * columns * 20 * 4
-    positions, head = block_positions(config), config.head_dim
-    keys = 2 * positions * (head + 8) * 2
-    rows = MAX_ROWS * head * 4 + MAX_ROWS * (positions // CHUNK + 1) * (head + 2) * 4
-    return -(-max(product, keys + rows) // 16) * 16
+    @property
+    def shared_struct_bytes(self) -> int:
+        """Size of the kernel's `Shared`, rounded up to 16 bytes."""
+        columns = TILE_TOKENS * self.wide
+        fixed = 24 + 16 + 8 + WARPS * 8 + 8 + WARPS * 4 + MAX_TOKENS * 4
+        return -(-(fixed + (2 + 2 + WARPS) * columns * 4) // 16) * 16
 
-
-def shared_struct_bytes(wide: int) -> int:
-    """Size of the kernel's `Shared`, rounded up to 16 bytes."""
-    request, flags, started = 24, 16, 8
-    scales = 2 * TILE_TOKENS * wide * 4
-    best = WARPS * 8 + 8
-    sums = WARPS * 4
-    tokens = MAX_TOKENS * 4
-    return -(-(request + flags + started + scales + best + sums + tokens) // 16) * 16
+    def defines(self) -> dict[str, str]:
+        """Preprocessor definitions; the kernel asserts the two sizes against its own."""
+        config = self.config
+        return {
+            "LAYERS": str(config.n_layers),
+            "DIM": str(config.dim),
+            "FFN": str(config.ffn_dim),
+            "HEADS": str(config.n_heads),
+            "KV_HEADS": str(config.n_kv_heads),
+            "HEAD_DIM": str(config.head_dim),
+            "VOCAB": str(config.vocab_size),
+            "GROUP": str(int(self.grouping)),
+            "NORM_EPS": f"{config.norm_eps!r}f",
+            "HAS_BIAS": str(int(config.attention_bias)),
+            "WIDE": str(self.wide),
+            "HOST_SCRATCH_BYTES": str(self.scratch_bytes),
+            "HOST_SHARED_BYTES": str(self.shared_struct_bytes),
+        }

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cuda.shape import CHUNK, ProductShape
+from engine.cuda.shape import CHUNK, WARPS, ProductShape
 from engine.fp8 import e4m3
 from engine.fp8.model import PackedMatrix
 from engine.fp8.packing import STEP_COLUMNS, unpack
@@ -45,16 +45,20 @@ def _butterfly(lanes: Floats) -> np.float32:
 
 
 def sum_of_squares(row: Floats) -> np.float32:
-    """Lane l adds units l, l+32, ... of four values in order; then a butterfly over the lanes."""
-    units = row.reshape(-1, 4)
-    squares = units * units
-    per_unit = ((squares[:, 0] + squares[:, 1]) + squares[:, 2]) + squares[:, 3]
-    padded = np.zeros(-(-per_unit.size // _LANES) * _LANES, dtype=np.float32)
-    padded[: per_unit.size] = per_unit
-    lanes = np.zeros(_LANES, dtype=np.float32)
-    for part in padded.reshape(-1, _LANES):
-        lanes = lanes + part
-    return _butterfly(lanes)
+    """One part of the row a warp; in it lane l adds units l, l+32, ... of four; then the parts."""
+    squares = (row * row).reshape(-1, 4)
+    units = ((squares[:, 0] + squares[:, 1]) + squares[:, 2]) + squares[:, 3]
+    part = -(-units.size // WARPS)
+    total = np.float32(0)
+    for warp in range(WARPS):
+        mine = units[warp * part : (warp + 1) * part]
+        padded = np.zeros(max(1, -(-mine.size // _LANES)) * _LANES, dtype=np.float32)
+        padded[: mine.size] = mine
+        lanes = np.zeros(_LANES, dtype=np.float32)
+        for slot in padded.reshape(-1, _LANES):
+            lanes = lanes + slot
+        total = total + _butterfly(lanes)
+    return np.float32(total)
 
 
 def quantise_token(

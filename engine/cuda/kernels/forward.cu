@@ -22,46 +22,44 @@ DEVICE Range tokens_of(const Shared& s, int op) {
     return {first, max(0, min(width, tokens - first))};
 }
 
-template <int OP>
-DEVICE void prefetch_work(const Params& p, int4 ins) {
-    using S = Shape<OP>;
-    const u64 tile = (u64)S::STEPS * TILE_BYTES;
-    const u8* from = p.codes[OP] + ((u64)ins.y * S::TILES + ins.z) * tile;
-    for (u64 at = thread_index() * 128ull; at < ins.w * tile; at += THREADS * 128ull)
-        prefetch_l2(from + at);
+// Ask L2 for what instruction `ins` will read: weights and scales, or cached keys and values.
+DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
+    const u32 step = THREADS * 128u, offset = thread_index() * 128u;
+    if (ins.x == OP_ATTENTION) {
+        const u64 row = (u64)(ins.y * KV_HEADS + ins.z) * 2 * p.max_context;
+        const u8* keys = reinterpret_cast<const u8*>(p.cache + row * HEAD_DIM);
+        const u32 bytes = s.request.position * HEAD_DIM * 2, values = p.max_context * HEAD_DIM * 2;
+        for (u32 at = offset; at < bytes; at += step) {
+            prefetch_l2(keys + at);
+            prefetch_l2(keys + values + at);
+        }
+        return;
+    }
+    const Product& product = PRODUCTS[ins.x];
+    const u32 bytes = ins.w * product.steps * TILE_BYTES;
+    const u64 first = ins.y * product.tiles + ins.z;
+    const u8* codes = p.codes[ins.x] + first * (product.steps * TILE_BYTES);
+    for (u32 at = offset; at < bytes; at += step) prefetch_l2(codes + at);
+    const u32 row_bytes = product.groups * TILE_ROWS * 4;
+    const u8* scales = reinterpret_cast<const u8*>(p.scales[ins.x]) + first * row_bytes;
+    for (u32 at = offset; at < ins.w * row_bytes; at += step) prefetch_l2(scales + at);
+    if (ins.x == OP_QKV && offset < 2 * DIM * 4)
+        prefetch_l2(reinterpret_cast<const u8*>(p.norms + 2 * ins.y * DIM) + offset);
 }
 
-DEVICE void prefetch(const Params& p, int4 ins) {
-    if (ins.x == OP_QKV) prefetch_work<OP_QKV>(p, ins);
-    if (ins.x == OP_OUT) prefetch_work<OP_OUT>(p, ins);
-    if (ins.x == OP_GATE_UP) prefetch_work<OP_GATE_UP>(p, ins);
-    if (ins.x == OP_DOWN) prefetch_work<OP_DOWN>(p, ins);
-    if (ins.x == OP_HEAD) prefetch_work<OP_HEAD>(p, ins);
-}
-
-template <int OP>
-DEVICE bool dispatch(
-    const Params& p, const Smem& m, int4 ins, int parity, const Abort& abort) {
-    const Work work = {ins.y, ins.z, ins.w};
-    const Range r = tokens_of(*m.shared, OP);
+DEVICE bool execute(const Params& p, const Smem& m, int4 ins, int parity, const Abort& abort) {
+    const Range r = tokens_of(*m.shared, ins.x);
+    if (ins.x == OP_ATTENTION) {
+        const int begin = ins.w & 0xffff, end = min(ins.w >> 16, r.count);
+        if (begin >= end) return true;
+        const AttentionWork work = {ins.y, ins.z, r.first + begin, end - begin};
+        return run_attention(p, m, work, abort);
+    }
     if (r.count == 0) return true;
+    const Work work = {ins.x, ins.y, ins.z, ins.w};
     if (WIDE == 1 || r.count <= TILE_TOKENS)
-        return run_phase<OP, 1>(p, m, work, r.first, r.count, parity, abort);
-    return run_phase<OP, WIDE>(p, m, work, r.first, r.count, parity, abort);
-}
-
-DEVICE bool execute(
-    const Params& p, const Smem& m, int4 ins, int parity, const Abort& abort) {
-    if (ins.x == OP_QKV) return dispatch<OP_QKV>(p, m, ins, parity, abort);
-    if (ins.x == OP_OUT) return dispatch<OP_OUT>(p, m, ins, parity, abort);
-    if (ins.x == OP_GATE_UP) return dispatch<OP_GATE_UP>(p, m, ins, parity, abort);
-    if (ins.x == OP_DOWN) return dispatch<OP_DOWN>(p, m, ins, parity, abort);
-    if (ins.x == OP_HEAD) return dispatch<OP_HEAD>(p, m, ins, parity, abort);
-    const Range r = tokens_of(*m.shared, OP_ATTENTION);
-    const int begin = ins.w & 0xffff, end = min(ins.w >> 16, r.count);
-    if (begin >= end) return true;
-    const AttentionWork work = {ins.y, ins.z, r.first + begin, end - begin};
-    return run_attention(p, m, work, abort);
+        return run_phase<1>(p, m, work, r.first, r.count, parity, abort);
+    return run_phase<WIDE>(p, m, work, r.first, r.count, parity, abort);
 }
 
 constexpr int PREFETCH_DISTANCE = 4;  // instructions; most of a layer
@@ -74,14 +72,18 @@ DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
     __syncthreads();
     const int count = m.program[0].x;
     if (thread_index() == 0) s.group = m.program[0].y;
+    if (thread_index() < TILE_TOKENS * WIDE) s.largest[0][thread_index()] = s.largest[1][thread_index()] = 0;
     __syncthreads();
     const int4* ins = m.program + 1;
     const bool rank = !(s.request.flags & ALL_LOGITS);
     bool ranked = false;
-    for (int i = 1; i < min(PREFETCH_DISTANCE, count); ++i) prefetch(p, ins[i]);
+    int parity = 0;
+    for (int i = 1; i < min(PREFETCH_DISTANCE, count); ++i) prefetch(p, s, ins[i]);
+#pragma unroll 1
     for (int i = 0; i < count; ++i) {
-        if (i + PREFETCH_DISTANCE < count) prefetch(p, ins[i + PREFETCH_DISTANCE]);
-        if (!execute(p, m, ins[i], i & 1, abort)) return false;
+        if (i + PREFETCH_DISTANCE < count) prefetch(p, s, ins[i + PREFETCH_DISTANCE]);
+        if (!execute(p, m, ins[i], parity, abort)) return false;
+        parity ^= ins[i].x != OP_ATTENTION;
         if (ins[i].x == OP_HEAD && rank) {
             rank_local(p, s, m.residual, ins[i].z, ins[i].w);
             ranked = true;

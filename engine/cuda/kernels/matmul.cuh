@@ -3,84 +3,81 @@
 // straight into registers in fragment order.
 //
 // A tile is cut into slices along K, one warp a slice. Slices meet in shared memory and are added in
-// order. A warp holds its first AHEAD fragments before the activations arrive.
+// order. A warp requests its first AHEAD fragments before the activations arrive.
 #pragma once
 #include "operand.cuh"
 
 constexpr int AHEAD = 8;  // fragments in flight a lane; a multiple of every SEGMENT
 
 struct Work {
-    int layer, first, count;  // row tiles first .. first + count
+    int op, layer, first, count;  // row tiles first .. first + count
 };
 
 struct Slice {
-    int tile, begin, end;  // steps; begin == end: this warp has nothing
-    const u8* codes;       // of step 0, this lane
+    int begin, end;       // steps; begin == end: this warp has nothing
+    const u8* codes;      // of step 0, this lane
+    const float* scales;  // of this tile
 };
 
-template <int OP>
 DEVICE Slice slice_of(const Params& p, const Work& work, int pass) {
-    using S = Shape<OP>;
     const int warp = thread_index() / 32, lane = thread_index() & 31;
-    const int local = pass * S::TILES_AT_ONCE + warp / S::SLICES, slice = warp % S::SLICES;
+    const Product& product = PRODUCTS[work.op];
+    const WarpWork mine = product.work[warp];
+    const int local = pass * product.tiles_at_once + mine.slot;
+    const int tile = work.layer * product.tiles + work.first + local;
     Slice r;
-    const bool mine = warp < S::TILES_AT_ONCE * S::SLICES && local < work.count;
-    r.tile = work.first + local;
-    r.begin = mine ? slice * S::SEGMENTS / S::SLICES * S::SEGMENT : 0;
-    r.end = mine ? min((slice + 1) * S::SEGMENTS / S::SLICES * S::SEGMENT, S::STEPS) : 0;
-    r.codes = p.codes[OP] + ((u64)(work.layer * S::TILES + r.tile) * S::STEPS) * TILE_BYTES + lane * 16;
+    r.begin = mine.begin;
+    r.end = local < work.count ? (int)mine.end : (int)mine.begin;
+    r.codes = p.codes[work.op] + (u64)(tile * product.steps) * TILE_BYTES + lane * 16;
+    r.scales = p.scales[work.op] + (u64)(tile * product.groups) * TILE_ROWS;
     return r;
 }
 
 DEVICE void load_ahead(uint4 (&a)[AHEAD], const Slice& slice) {
+    const u8* at = slice.codes + (u64)slice.begin * TILE_BYTES;
 #pragma unroll
     for (int i = 0; i < AHEAD; ++i)
-        if (slice.begin + i < slice.end)
-            a[i] = load_weights(slice.codes + (u64)(slice.begin + i) * TILE_BYTES);
+        if (slice.begin + i < slice.end) a[i] = load_weights(at + i * TILE_BYTES);
 }
 
 // Accumulate one slice for NT tiles of 8 tokens. `acc` gets the FP32 sum of promoted segments.
-template <int OP, int NT>
+template <int NT>
 DEVICE void multiply_slice(
-    float (&acc)[NT][4], uint4 (&a)[AHEAD], const Slice& slice, const u8* operand,
-    const float* scales) {
-    using S = Shape<OP>;
+    float (&acc)[NT][4], uint4 (&a)[AHEAD], const Slice& slice, const u8* operand) {
     const int lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
-    float part[NT][4];
+    Accumulator part[NT];
 #pragma unroll
-    for (int n = 0; n < NT; ++n)
+    for (int n = 0; n < NT; ++n) {
+        part[n].clear();
 #pragma unroll
-        for (int c = 0; c < 4; ++c) acc[n][c] = part[n][c] = 0.0f;
-    for (int base = slice.begin; base < slice.end; base += AHEAD) {
+        for (int c = 0; c < 4; ++c) acc[n][c] = 0.0f;
+    }
+    const u8* b = operand + g * OPERAND_STRIDE + CODE_BYTES * (4 * t + slice.begin * STEP);
+    const u8* ahead = slice.codes + (u64)(slice.begin + AHEAD) * TILE_BYTES;
+#pragma unroll 1
+    for (int left = slice.end - slice.begin, base = slice.begin; left > 0;
+         left -= AHEAD, base += AHEAD, b += AHEAD * STEP * CODE_BYTES, ahead += AHEAD * TILE_BYTES) {
 #pragma unroll
         for (int i = 0; i < AHEAD; ++i) {
-            const int step = base + i;
-            if (step < slice.end) {
-                const uint4 w = a[i];
-                if (step + AHEAD < slice.end)
-                    a[i] = load_weights(slice.codes + (u64)(step + AHEAD) * TILE_BYTES);
+            if (i >= left) break;
+            const Fragment w = fragment_of(a[i]);
+            if (i + AHEAD < left) a[i] = load_weights(ahead + i * TILE_BYTES);
+#pragma unroll
+            for (int n = 0; n < NT; ++n)
+                part[n].add(w, b + 8 * n * OPERAND_STRIDE + i * STEP * CODE_BYTES);
+            if (i % SEGMENT == SEGMENT - 1 || i + 1 == left) {
+                float low = 1.0f, high = 1.0f;
+                if (GROUP != 0) {
+                    const int group = (base + i) / SEGMENT / SEGMENTS_PER_GROUP;
+                    low = __ldg(slice.scales + group * TILE_ROWS + g);
+                    high = __ldg(slice.scales + group * TILE_ROWS + g + 8);
+                }
 #pragma unroll
                 for (int n = 0; n < NT; ++n) {
-                    const u8* b = operand + (8 * n + g) * OPERAND_STRIDE + step * STEP + 4 * t;
-                    mma_e4m3(
-                        part[n], w, *reinterpret_cast<const u32*>(b),
-                        *reinterpret_cast<const u32*>(b + 16));
-                }
-                if (i % S::SEGMENT == S::SEGMENT - 1 || step + 1 == slice.end) {
-                    float low = 1.0f, high = 1.0f;
-                    if (GROUP != 0) {
-                        const int group = step / S::SEGMENT / S::SEGMENTS_PER_GROUP;
-                        low = __ldg(scales + group * TILE_ROWS + g);
-                        high = __ldg(scales + group * TILE_ROWS + g + 8);
-                    }
 #pragma unroll
-                    for (int n = 0; n < NT; ++n) {
-                        acc[n][0] += GROUP == 0 ? part[n][0] : part[n][0] * low;
-                        acc[n][1] += GROUP == 0 ? part[n][1] : part[n][1] * low;
-                        acc[n][2] += GROUP == 0 ? part[n][2] : part[n][2] * high;
-                        acc[n][3] += GROUP == 0 ? part[n][3] : part[n][3] * high;
-                        part[n][0] = part[n][1] = part[n][2] = part[n][3] = 0.0f;
-                    }
+                    for (int c = 0; c < 4; ++c)
+                        acc[n][c] += GROUP == 0 ? part[n].sum(c) : part[n].sum(c) * (c < 2 ? low : high);
+                    part[n].clear();
                 }
             }
         }
@@ -115,17 +112,16 @@ struct Outputs {
     float4 low, high;
 };
 
-template <int SLICES>
-DEVICE Outputs add_slices(const float* partials, int tile_slot, int column, int j, int columns) {
+// `at`: slice 0 of this thread's rows; slices are `stride` floats apart.
+DEVICE Outputs add_slices(const float* at, int slices, int stride) {
     Outputs r;
+    r.low = *reinterpret_cast<const float4*>(at);
+    r.high = *reinterpret_cast<const float4*>(at + 8);
 #pragma unroll 4
-    for (int slice = 0; slice < SLICES; ++slice) {
-        const float* at = partials +
-            ((tile_slot * SLICES + slice) * columns + column) * PARTIAL_STRIDE + 4 * j;
-        const float4 low = *reinterpret_cast<const float4*>(at);
-        const float4 high = *reinterpret_cast<const float4*>(at + 8);
-        r.low = slice == 0 ? low : add4(r.low, low);
-        r.high = slice == 0 ? high : add4(r.high, high);
+    for (int slice = 1; slice < slices; ++slice) {
+        at += stride;
+        r.low = add4(r.low, *reinterpret_cast<const float4*>(at));
+        r.high = add4(r.high, *reinterpret_cast<const float4*>(at + 8));
     }
     return r;
 }

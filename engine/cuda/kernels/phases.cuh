@@ -3,14 +3,12 @@
 #pragma once
 #include "matmul.cuh"
 
-// Where one epilogue thread works, and everything it can load before the sums are ready.
+// Where one epilogue thread works, and what it loads from memory before the sums are ready.
 struct Cell {
     bool mine;
     int slot, tile, column, token, j;  // slot: tile of this instruction; j: 0 or 1, which four rows
-    float4 scale_low, scale_high, extra_low, extra_high;  // extra: bias, rotation or residual
+    float4 scale_low, scale_high, extra_low, extra_high;  // extra: rotation, or embedding
 };
-
-DEVICE float4 load4(const float* p) { return __ldg(reinterpret_cast<const float4*>(p)); }
 
 // Rotary tile: rows g and g+8 are a pair. Returns pair index of the first row, or -1 (a value tile).
 DEVICE int rotary_pair(int tile, int j) {
@@ -19,42 +17,37 @@ DEVICE int rotary_pair(int tile, int j) {
     return tile % HEAD_TILES * 8 + 4 * j;
 }
 
-template <int OP, int NT>
+template <int NT>
 DEVICE Cell cell_of(
-    const Params& p, const Shared& s, const Work& work, int pass, int first_token, int tokens,
-    const float* residual) {
-    using S = Shape<OP>;
+    const Params& p, const Shared& s, const Work& work, int pass, int first_token, int tokens) {
     constexpr int COLUMNS = NT * TILE_TOKENS;
+    const int thread = thread_index(), at = thread / (2 * COLUMNS);
+    const Product& product = PRODUCTS[work.op];
     Cell c;
-    const int at = thread_index() / (2 * COLUMNS);
-    c.column = thread_index() / 2 % COLUMNS;
-    c.j = thread_index() & 1;
-    c.slot = pass * S::TILES_AT_ONCE + at;
+    c.column = thread / 2 % COLUMNS;
+    c.j = thread & 1;
+    c.slot = pass * product.tiles_at_once + at;
     c.tile = work.first + c.slot;
     c.token = first_token + c.column;
-    c.mine = at < S::TILES_AT_ONCE && c.slot < work.count && c.column < tokens;
-    if (!c.mine) return c;
+    c.mine = at < product.tiles_at_once && c.slot < work.count && c.column < tokens;
     c.scale_low = c.scale_high = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
+    if (!c.mine) return c;
     if (GROUP == 0) {
-        const float* scales = p.scales[OP] + (u64)(work.layer * S::TILES + c.tile) * TILE_ROWS;
+        const float* scales = p.scales[work.op] + (work.layer * product.tiles + c.tile) * TILE_ROWS;
         c.scale_low = load4(scales + 4 * c.j);
         c.scale_high = load4(scales + 8 + 4 * c.j);
     }
-    if (OP == OP_QKV) {
+    if (work.op == OP_QKV) {
         const int pair = rotary_pair(c.tile, c.j);
         if (pair >= 0) {
-            const float* at = p.rope + ((u64)(s.request.position + c.token) * (HEAD_DIM / 2) + pair) * 2;
-            c.extra_low = load4(at);
-            c.extra_high = load4(at + 4);
+            const float* turn = p.rope + ((s.request.position + c.token) * (HEAD_DIM / 2) + pair) * 2;
+            c.extra_low = load4(turn);
+            c.extra_high = load4(turn + 4);
         }
     }
-    if (OP == OP_OUT && work.layer == 0) {
+    if (work.op == OP_OUT && work.layer == 0) {
         c.extra_low = embedding_unit(p, s.tokens[c.token], c.tile * 4 + c.j);
         c.extra_high = embedding_unit(p, s.tokens[c.token], c.tile * 4 + 2 + c.j);
-    } else if (OP == OP_OUT || OP == OP_DOWN) {
-        const float* at = residual + (c.slot * COLUMNS + c.column) * RESIDUAL_FLOATS + 4 * c.j;
-        c.extra_low = *reinterpret_cast<const float4*>(at);
-        c.extra_high = *reinterpret_cast<const float4*>(at + 8);
     }
     return c;
 }
@@ -67,7 +60,7 @@ DEVICE void rotate(float& first, float& second, float cosine, float sine) {
 
 DEVICE void finish_qkv(const Params& p, const Shared& s, int layer, const Cell& c, Outputs y) {
     if (HAS_BIAS) {
-        const float* bias = p.bias + (u64)layer * Shape<OP_QKV>::ROWS + c.tile * TILE_ROWS + 4 * c.j;
+        const float* bias = p.bias + (u64)layer * (Q_DIM + 2 * KV_DIM) + c.tile * TILE_ROWS + 4 * c.j;
         y.low = add4(y.low, load4(bias));
         y.high = add4(y.high, load4(bias + 8));
     }
@@ -91,20 +84,22 @@ DEVICE void finish_qkv(const Params& p, const Shared& s, int layer, const Cell& 
     publish(unit + 2 + c.j, y.high, tag);
 }
 
-template <int OP>
+// The residual stays in float32 in the block that owns the tile; others get its rounded copy.
 DEVICE void finish_residual(
-    const Params& p, const Shared& s, int layer, const Cell& c, Outputs y, float* residual,
+    const Params& p, const Shared& s, const Work& work, const Cell& c, Outputs y, float* residual,
     int columns) {
-    const float4 low = add4(c.extra_low, y.low), high = add4(c.extra_high, y.high);
-    float* at = residual + (c.slot * columns + c.column) * RESIDUAL_FLOATS + 4 * c.j;
-    *reinterpret_cast<float4*>(at) = low;
-    *reinterpret_cast<float4*>(at + 8) = high;
-    uint4* unit = (OP == OP_OUT ? p.x_ffn : p.x_attention) + (u64)c.token * (DIM / 4) + c.tile * 4;
-    publish(unit + c.j, low, tag_for(s.request, layer));
-    publish(unit + 2 + c.j, high, tag_for(s.request, layer));
+    float4* at = reinterpret_cast<float4*>(residual + (c.slot * columns + c.column) * TILE_ROWS) + c.j;
+    const bool first = work.op == OP_OUT && work.layer == 0;
+    const float4 low = add4(first ? c.extra_low : at[0], y.low);
+    const float4 high = add4(first ? c.extra_high : at[2], y.high);
+    at[0] = low;
+    at[2] = high;
+    uint4* unit = (work.op == OP_OUT ? p.x_ffn : p.x_attention) + c.token * (DIM / 4) + c.tile * 4;
+    publish(unit + c.j, low, tag_for(s.request, work.layer));
+    publish(unit + 2 + c.j, high, tag_for(s.request, work.layer));
 }
 
-DEVICE float silu(float v) { return v / (1.0f + __expf(-v)); }
+DEVICE float silu(float v) { return __fdividef(v, 1.0f + __expf(-v)); }
 
 DEVICE void finish_gate_up(const Params& p, const Shared& s, int layer, const Cell& c, Outputs y) {
     const float4 v = make_float4(
@@ -131,50 +126,64 @@ DEVICE void finish_head(const Params& p, const Shared& s, const Cell& c, Outputs
     }
 }
 
-// One instruction: tiles work.first .. for `tokens` tokens from `first_token`. The first weights are
-// requested before the wait for the activations. Returns false when that wait was given up.
-// Not inlined: one register allocation for all phases together spills.
-template <int OP, int NT>
+DEVICE void finish(
+    const Params& p, const Shared& s, const Work& work, const Cell& c, Outputs y, float* tail,
+    int columns) {
+    if (work.op == OP_QKV)
+        finish_qkv(p, s, work.layer, c, y);
+    else if (work.op == OP_GATE_UP)
+        finish_gate_up(p, s, work.layer, c, y);
+    else if (work.op == OP_HEAD)
+        finish_head(p, s, c, y, tail);
+    else
+        finish_residual(p, s, work, c, y, tail, columns);
+}
+
+// One instruction: tiles work.first .. for `tokens` tokens from `first_token`. What comes from memory
+// is requested before the wait for the activations. Returns false when that wait was given up.
+template <int NT>
 DEVICE bool run_phase(
     const Params& p, const Smem& m, const Work& work, int first_token, int tokens, int parity,
     const Abort& abort) {
-    using S = Shape<OP>;
     constexpr int COLUMNS = NT * TILE_TOKENS;
-    constexpr int PARTIALS = WARPS * COLUMNS * PARTIAL_STRIDE;
-    static_assert(S::TILES_AT_ONCE * 2 * COLUMNS <= THREADS, "one epilogue thread a cell");
+    constexpr int STRIDE = COLUMNS * PARTIAL_STRIDE;  // floats of one warp's partial sums
+    static_assert(4 * 2 * COLUMNS <= THREADS, "one epilogue thread a cell");
     Shared& s = *m.shared;
     u8* operand = m.scratch;
     float* partials = reinterpret_cast<float*>(m.scratch + OPERAND_BYTES);
-    float* token_scale = s.token_scale[parity];
+    const float* token_scale = s.token_scale[parity];
     const int warp = thread_index() / 32;
+    const int slices = PRODUCTS[work.op].slices, at_once = PRODUCTS[work.op].tiles_at_once;
     uint4 a[AHEAD];
-    load_ahead(a, slice_of<OP>(p, work, 0));
-    quantise_inputs<OP>(operand, token_scale, p, s, work.layer, first_token, tokens, abort);
+    Slice slice = slice_of(p, work, 0);
+    load_ahead(a, slice);
+    quantise_inputs(operand, parity, p, s, work.op, work.layer, first_token, tokens, abort);
+    Cell c = cell_of<NT>(p, s, work, 0, first_token, tokens);
     __syncthreads();
     if (s.failed) return false;
-    for (int pass = 0; pass * S::TILES_AT_ONCE < work.count; ++pass) {
-        float* sums = partials + (pass & 1) * PARTIALS;
-        const Cell c = cell_of<OP, NT>(p, s, work, pass, first_token, tokens, m.residual);
-        const Slice slice = slice_of<OP>(p, work, pass);
+#pragma unroll 1
+    for (int pass = 0; pass * at_once < work.count; ++pass) {
+        float* sums = partials + (pass & 1) * (WARPS * STRIDE);
         if (slice.begin < slice.end) {
             float acc[NT][4];
-            multiply_slice<OP, NT>(
-                acc, a, slice, operand,
-                p.scales[OP] + (u64)(work.layer * S::TILES + slice.tile) * S::GROUPS * TILE_ROWS);
-            store_partial<NT>(sums + warp * COLUMNS * PARTIAL_STRIDE, acc);
+            multiply_slice<NT>(acc, a, slice, operand);
+            store_partial<NT>(sums + warp * STRIDE, acc);
         }
-        load_ahead(a, slice_of<OP>(p, work, pass + 1));
+        const bool more = (pass + 1) * at_once < work.count;
+        if (more) {
+            slice = slice_of(p, work, pass + 1);
+            load_ahead(a, slice);
+        }
         __syncthreads();
-        if (!c.mine) continue;
-        Outputs y = add_slices<S::SLICES>(
-            sums, c.slot - pass * S::TILES_AT_ONCE, c.column, c.j, COLUMNS);
-        y.low = scale4(y.low, c.scale_low, token_scale[c.column]);
-        y.high = scale4(y.high, c.scale_high, token_scale[c.column]);
-        if (OP == OP_QKV) finish_qkv(p, s, work.layer, c, y);
-        if (OP == OP_OUT || OP == OP_DOWN)
-            finish_residual<OP>(p, s, work.layer, c, y, m.residual, COLUMNS);
-        if (OP == OP_GATE_UP) finish_gate_up(p, s, work.layer, c, y);
-        if (OP == OP_HEAD) finish_head(p, s, c, y, m.residual);
+        if (c.mine) {
+            const int slot = c.slot - pass * at_once;
+            Outputs y = add_slices(
+                sums + slot * slices * STRIDE + c.column * PARTIAL_STRIDE + 4 * c.j, slices, STRIDE);
+            y.low = scale4(y.low, c.scale_low, token_scale[c.column]);
+            y.high = scale4(y.high, c.scale_high, token_scale[c.column]);
+            finish(p, s, work, c, y, m.residual, COLUMNS);
+        }
+        if (more) c = cell_of<NT>(p, s, work, pass + 1, first_token, tokens);
     }
     return true;
 }

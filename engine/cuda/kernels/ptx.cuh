@@ -4,7 +4,8 @@
 //
 // The host defines: LAYERS DIM FFN HEADS KV_HEADS HEAD_DIM VOCAB GROUP NORM_EPS HAS_BIAS WIDE.
 // GROUP is 0 (one weight scale per row) or 32/64/128/192; WIDE is the number of 8-token tiles that a
-// block computes at once in prompts of more than 8 tokens.
+// block computes at once in prompts of more than 8 tokens. HOST_*_BYTES are the host's own count of
+// shared memory, checked here.
 #pragma once
 
 typedef unsigned char u8;
@@ -13,6 +14,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 
 #define DEVICE static __device__ __forceinline__
+#define MEMBER __device__ __forceinline__
 
 constexpr int WARPS = 12;
 constexpr int THREADS = WARPS * 32;
@@ -160,15 +162,83 @@ DEVICE u32 to_e4m3x4(float4 v) {
     return (u32)hi << 16 | lo;
 }
 
-// D += A * B for one 16x32 tile of weights and one 32x8 tile of activations, both e4m3.
-// Native on sm_89 and sm_120; ptxas expands it to FP16 tensor instructions on sm_90.
-DEVICE void mma_e4m3(float (&d)[4], uint4 a, u32 b0, u32 b1) {
+// Activations in shared memory, and D += A * B for one 16x32 tile of weights and one 32x8 tile of
+// activations. `mma.sync m16n8k32 e4m3` is native on sm_89 and sm_120. On sm_90 ptxas would expand it to
+// two FP16 instructions and convert both operands for each; there we do so ourselves, with
+// activations kept as float16 (an e4m3 value is one exactly) and weights converted once for all tokens.
+#if __CUDA_ARCH__ == 900
+constexpr int CODE_BYTES = 2;
+
+DEVICE u32 halves_of(u32 codes) {
+    u32 pair;
+    asm("{\n\t.reg .b16 c;\n\tcvt.u16.u32 c, %1;\n\tcvt.rn.f16x2.e4m3x2 %0, c;\n\t}" : "=r"(pair) : "r"(codes));
+    return pair;
+}
+
+DEVICE void store_codes(u8* row, int unit, float4 v) {
+    const u32 codes = to_e4m3x4(v);
+    *reinterpret_cast<uint2*>(row + 8 * unit) = make_uint2(halves_of(codes), halves_of(codes >> 16));
+}
+
+struct Fragment {
+    u32 first[4], second[4];  // columns 0 .. 15 and 16 .. 31
+};
+
+DEVICE Fragment fragment_of(uint4 w) {
+    return {
+        {halves_of(w.x), halves_of(w.y), halves_of(w.x >> 16), halves_of(w.y >> 16)},
+        {halves_of(w.z), halves_of(w.w), halves_of(w.z >> 16), halves_of(w.w >> 16)}};
+}
+
+DEVICE void mma_f16(float (&d)[4], const u32 (&a)[4], uint2 b) {
     asm volatile(
-        "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
 }
+
+// Two chains of dependent instructions, half as long each; `promote` joins them.
+struct Accumulator {
+    float even[4], odd[4];
+
+    MEMBER void clear() {
+        for (int i = 0; i < 4; ++i) even[i] = odd[i] = 0.0f;
+    }
+    MEMBER float sum(int i) const { return even[i] + odd[i]; }
+    // `b`: this lane's column and its first code of the step
+    MEMBER void add(const Fragment& w, const u8* b) {
+        mma_f16(even, w.first, *reinterpret_cast<const uint2*>(b));
+        mma_f16(odd, w.second, *reinterpret_cast<const uint2*>(b + 32));
+    }
+};
+#else
+constexpr int CODE_BYTES = 1;
+
+DEVICE void store_codes(u8* row, int unit, float4 v) {
+    *reinterpret_cast<u32*>(row + 4 * unit) = to_e4m3x4(v);
+}
+
+typedef uint4 Fragment;
+DEVICE Fragment fragment_of(uint4 w) { return w; }
+
+struct Accumulator {
+    float d[4];
+
+    MEMBER void clear() {
+        for (int i = 0; i < 4; ++i) d[i] = 0.0f;
+    }
+    MEMBER float sum(int i) const { return d[i]; }
+    MEMBER void add(const Fragment& a, const u8* b) {
+        const u32 b0 = *reinterpret_cast<const u32*>(b), b1 = *reinterpret_cast<const u32*>(b + 16);
+        asm volatile(
+            "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b0), "r"(b1));
+    }
+};
+#endif
 
 // ---------------------------------------------------------------- warp
 

@@ -57,38 +57,65 @@ struct Shared {
     Request request;
     int leave, failed, instructions, group;
     u64 started;
-    float token_scale[2][TILE_TOKENS * WIDE];
+    float token_scale[2][TILE_TOKENS * WIDE];  // by parity of the product
+    u32 largest[2][TILE_TOKENS * WIDE];        // bits of the largest magnitude; cleared one ahead
+    float squares[WARPS][TILE_TOKENS * WIDE];
     u64 best[WARPS];
     u64 winner;
     float sums[WARPS];
     int tokens[MAX_TOKENS];
 };
 
-template <int OP>
-struct Shape {
-    static constexpr int K = OP == OP_OUT ? Q_DIM : OP == OP_DOWN ? FFN : DIM;
-    static constexpr int ROWS = OP == OP_QKV ? Q_DIM + 2 * KV_DIM
-        : OP == OP_GATE_UP                   ? 2 * FFN
-        : OP == OP_HEAD                      ? VOCAB
-                                             : DIM;
-    static constexpr int TILES = ceil_div(ROWS, TILE_ROWS);
-    static constexpr int STEPS = K / STEP;
-    static constexpr int UNITS = K / 4;
-    // FP32 promotion after at most 128 columns, and at each end of a scale group.
-    static constexpr int SEGMENT = GROUP == 32 ? 1 : GROUP == 64 || GROUP == 192 ? 2 : 4;
-    static constexpr int SEGMENTS = ceil_div(STEPS, SEGMENT);
-    static constexpr int GROUPS = GROUP == 0 ? 1 : ceil_div(K, max_of(GROUP, 1));
-    static constexpr int SEGMENTS_PER_GROUP = GROUP == 192 ? 3 : GROUP == 0 ? SEGMENTS : 1;
-    // K is cut into slices, one warp each. It depends on K alone, never on tokens or blocks, so
-    // that every schedule adds the same numbers in the same order.
-    static constexpr int SLICES = min_of(SEGMENTS, min_of(WARPS, max_of(1, STEPS / 4)));
-    static constexpr int TILES_AT_ONCE = min_of(4, WARPS / SLICES);
+// FP32 promotion after at most 128 columns, and at each end of a scale group.
+constexpr int SEGMENT = GROUP == 32 ? 1 : GROUP == 64 || GROUP == 192 ? 2 : 4;
+
+// What one warp does in a pass over one matrix: tile `slot` of the pass, steps begin .. end.
+// begin == end: nothing.
+struct WarpWork {
+    u16 slot, begin, end, unused;
 };
 
+// One matrix product. The phases share one body of code that reads this table: five copies
+// of it would not fit the instruction cache, and cost more than the arithmetic.
+struct Product {
+    int units;          // of the input: K / 4
+    int steps;          // K / 32
+    int tiles;          // of 16 rows
+    int slices;         // parts along K, one warp each, added in order
+    int tiles_at_once;  // of one pass
+    int groups;         // weight scales a row
+    WarpWork work[WARPS];
+};
+
+static __host__ __device__ constexpr Product product(int columns, int rows) {
+    Product p = {};
+    p.units = columns / 4;
+    p.steps = columns / STEP;
+    p.tiles = ceil_div(rows, TILE_ROWS);
+    p.groups = GROUP == 0 ? 1 : ceil_div(columns, max_of(GROUP, 1));
+    const int segments = ceil_div(p.steps, SEGMENT);
+    // The cut depends on K alone, never on tokens or blocks, so that every schedule adds
+    // the same numbers in the same order.
+    p.slices = min_of(segments, min_of(WARPS, max_of(1, p.steps / 4)));
+    p.tiles_at_once = min_of(4, WARPS / p.slices);
+    for (int warp = 0; warp < p.tiles_at_once * p.slices; ++warp) {
+        const int slice = warp % p.slices;
+        p.work[warp].slot = warp / p.slices;
+        p.work[warp].begin = slice * segments / p.slices * SEGMENT;
+        p.work[warp].end = min_of((slice + 1) * segments / p.slices * SEGMENT, p.steps);
+    }
+    return p;
+}
+
+__constant__ Product PRODUCTS[5] = {
+    product(DIM, Q_DIM + 2 * KV_DIM), product(Q_DIM, DIM), product(DIM, 2 * FFN),
+    product(FFN, DIM), product(DIM, VOCAB)};
+constexpr int SEGMENTS_PER_GROUP = GROUP == 192 ? 3 : 1;
+
 constexpr int K_MAX = max_of(DIM, max_of(Q_DIM, FFN));
-constexpr int OPERAND_STRIDE = K_MAX + 16;  // + 16 bytes: lanes of a fragment hit 32 banks
+// Lanes of a fragment then hit all banks once: 8 rows of 4 lanes, 4 or 8 bytes each.
+constexpr int OPERAND_STRIDE = ceil_div(CODE_BYTES * K_MAX, 128) * 128 + 16 * CODE_BYTES;
 constexpr int PARTIAL_STRIDE = 20;          // floats a token: 16 rows + 4 against bank conflicts
-constexpr int RESIDUAL_FLOATS = TILE_ROWS;
 
 // Attention works on blocks of positions, cut into chunks of 32, one lane a position.
 constexpr int CHUNK = 32;
@@ -108,6 +135,7 @@ constexpr int RUNNING_BYTES = MAX_ROWS * CHUNK_STRIDE * 4;
 constexpr int SCRATCH_BYTES =
     ceil_div(max_of(OPERAND_BYTES + PARTIAL_BYTES, KV_BYTES + QUERY_BYTES + CHUNK_BYTES + RUNNING_BYTES), 16) * 16;
 constexpr int SHARED_BYTES = ceil_div((int)sizeof(Shared), 16) * 16;
+static_assert(SCRATCH_BYTES == HOST_SCRATCH_BYTES && SHARED_BYTES == HOST_SHARED_BYTES, "engine/cuda/shape.py");
 
 // Shared memory: Shared | scratch | program | residual (tiles, tokens, 16) | head logits (tiles, 16)
 struct Smem {
