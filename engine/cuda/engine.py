@@ -19,7 +19,7 @@ from engine.cuda.driver import Context
 from engine.cuda.errors import KernelTimeoutError, UnsupportedDeviceError
 from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
-from engine.cuda.shape import MAX_TOKENS, TILE_TOKENS, KernelVariant, Op
+from engine.cuda.shape import LAYER_PRODUCTS, MAX_TOKENS, TILE_TOKENS, KernelVariant, Op
 from engine.cuda.validate import validate
 from engine.fp8.model import Matrix, PackedModel
 
@@ -53,6 +53,7 @@ class Tuning:
     wide: int = 2  # tiles of 8 tokens that one block computes at once in long requests
     few_workers: int = 64  # blocks for requests of at most 8 tokens
     many_workers: int = 1 << 16  # blocks for longer ones, at most all
+    share_from: int = 2  # tokens from which one block quantises a token's inputs for all
     ring: int = 64
     wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
     lease_ms: int = 500
@@ -66,6 +67,7 @@ class _Plan:
     width: int
     groups: int
     all_logits: bool
+    shared_inputs: bool
 
 
 class GpuEngine:
@@ -119,8 +121,8 @@ class GpuEngine:
         most = min(-(-MAX_TOKENS // wide), self._workers(TILE_TOKENS + 1))
         plans = []
         for all_logits in (False, True):
-            plans.append(_Plan(TILE_TOKENS, 1, all_logits))
-            plans += [_Plan(wide, groups, all_logits) for groups in range(1, most + 1)]
+            plans += [_Plan(TILE_TOKENS, 1, all_logits, shared) for shared in (False, True)]
+            plans += [_Plan(wide, groups, all_logits, True) for groups in range(1, most + 1)]
         return plans
 
     def _workers(self, tokens: int) -> int:
@@ -140,7 +142,8 @@ class GpuEngine:
         for plan in self._plans:
             smallest = self._group_sizes(plan)
             pieces = len(schedule.attention_pieces(config, plan.width, smallest))
-            longest = max(longest, 2 + config.n_layers * (4 + -(-pieces // smallest)))
+            products = len(LAYER_PRODUCTS) * (1 + plan.shared_inputs)
+            longest = max(longest, 2 + config.n_layers * (products + -(-pieces // smallest)))
         return longest
 
     def _shared_memory(self, variant: KernelVariant) -> int:
@@ -188,9 +191,8 @@ class GpuEngine:
     def _program_for(self, tokens: int, want: Want) -> int:
         all_logits = bool(want & Want.ALL_LOGITS)
         width = TILE_TOKENS * (1 if tokens <= TILE_TOKENS else self._tuning.wide)
-        plan = _Plan(width, -(-tokens // width), all_logits)
-        if plan not in self._plans:
-            plan = next(p for p in self._plans if p.width == width and p.all_logits == all_logits)
+        shared = tokens >= self._tuning.share_from or tokens > TILE_TOKENS
+        plan = _Plan(width, -(-tokens // width), all_logits, shared)
         index = self._plans.index(plan)
         if index not in self._loaded:
             self._load_program(index, plan)
@@ -205,6 +207,7 @@ class GpuEngine:
             groups=plan.groups,
             workers=self._workers(plan.width * plan.groups),
             all_logits=plan.all_logits,
+            shared_inputs=plan.shared_inputs,
         )
         validate(self._config, self._grouping, built)
         words = built.encode(self._program_length)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.cuda import rotary, spec
 from engine.cuda.errors import ScheduleError
 from engine.cuda.schedule import Block, Instruction, Schedule
-from engine.cuda.shape import PRODUCTS, TILE_TOKENS, Op, product_shape
+from engine.cuda.shape import PRODUCTS, Op, product_shape
 from engine.fp8.model import Matrix, PackedModel
 
 _INPUT = {
@@ -101,6 +101,7 @@ class _Run:
         }
         self._buffers = {name: _Buffer(count, width) for name, width in widths.items()}
         self._new_kv = [_Buffer(count, 2 * self._kv) for _ in range(config.n_layers)]
+        self._codes: dict[tuple[Op, int, int], tuple[NDArray[np.float64], np.float32]] = {}
         self._residual = np.zeros((count, config.dim), dtype=np.float32)
         rows = count if schedule.all_logits else 1
         self._logits = np.full((rows, config.vocab_size), np.nan, dtype=np.float32)
@@ -135,27 +136,50 @@ class _Run:
         if ins.op is Op.ATTENTION:
             begin, end = ins.token_range
             return self._attention(ins, tokens[begin:end])
+        if ins.op is Op.QUANTISE:
+            begin, end = ins.token_range
+            return self._quantise(Op(ins.first), ins.layer, tokens[begin:end])
         return self._product(ins, tokens)
+
+    def _inputs(
+        self, op: Op, layer: int, tokens: range
+    ) -> list[tuple[NDArray[np.float64], np.float32]] | None:
+        """Quantised inputs of a product, or None while they are not there."""
+        embedded = op is Op.QKV and layer == 0
+        source = self._buffers[_INPUT[op]]
+        needed = {Op.QKV: layer - 1, Op.HEAD: self._config.n_layers - 1}.get(op, layer)
+        if not embedded and not all(source.ready(t, slice(None), needed) for t in tokens):
+            return None
+        return [
+            spec.quantise_token(
+                self._embedding(t) if embedded else source.values[t], *self._norm(op, layer)
+            )
+            for t in tokens
+        ]
+
+    def _quantise(self, op: Op, layer: int, tokens: range) -> bool:
+        inputs = self._inputs(op, layer, tokens)
+        if inputs is None:
+            return False
+        for token, codes in zip(tokens, inputs, strict=True):
+            self._codes[op, layer, token] = codes
+        return True
+
+    def _shared(
+        self, op: Op, layer: int, tokens: range
+    ) -> list[tuple[NDArray[np.float64], np.float32]] | None:
+        found = [self._codes.get((op, layer, t)) for t in tokens]
+        there = [codes for codes in found if codes is not None]
+        return there if len(there) == len(found) else None
 
     def _product(self, ins: Instruction, tokens: range) -> bool:
         if not tokens:
             return True
-        embedded = ins.op is Op.QKV and ins.layer == 0
-        source = self._buffers[_INPUT[ins.op]]
-        needed = ins.layer
-        if ins.op is Op.QKV:
-            needed = ins.layer - 1
-        if ins.op is Op.HEAD:
-            needed = self._config.n_layers - 1
-        everything = slice(None)
-        if not embedded and not all(source.ready(t, everything, needed) for t in tokens):
+        shared = self._schedule.shared_inputs and ins.op is not Op.HEAD
+        find = self._shared if shared else self._inputs
+        inputs = find(ins.op, ins.layer, tokens)
+        if inputs is None:
             return False
-        inputs = [
-            spec.quantise_token(
-                self._embedding(t) if embedded else source.values[t], *self._norm(ins)
-            )
-            for t in tokens
-        ]
         tiles = slice(ins.first, ins.first + ins.count)
         matrix = self._model.matrices[Matrix(ins.op.name.lower())]
         outputs = spec.product(matrix, self._owner.shapes[ins.op], ins.layer, tiles, inputs)
@@ -167,12 +191,12 @@ class _Run:
     def _embedding(self, token: int) -> spec.Floats:
         return self._model.embed[self._tokens[token]].astype(np.float32)
 
-    def _norm(self, ins: Instruction) -> tuple[spec.Floats | None, float]:
-        if ins.op in (Op.OUT, Op.DOWN):
+    def _norm(self, op: Op, layer: int) -> tuple[spec.Floats | None, float]:
+        if op in (Op.OUT, Op.DOWN):
             return None, 0.0
-        if ins.op is Op.HEAD:
+        if op is Op.HEAD:
             return self._model.final_norm, self._config.norm_eps
-        return self._model.norms[ins.layer, int(ins.op is Op.GATE_UP)], self._config.norm_eps
+        return self._model.norms[layer, int(op is Op.GATE_UP)], self._config.norm_eps
 
     def _store(self, ins: Instruction, token: int, rows: slice, output: spec.Floats) -> None:
         if ins.op is Op.QKV:
@@ -242,7 +266,3 @@ class _Run:
                 self._buffers["mixed"].publish(t, one, mixed, layer)
         return True
 
-
-def smallest_schedule_width(tokens: int, wide: int) -> int:
-    """Tokens a group computes: what the kernel chooses for a request of `tokens`."""
-    return TILE_TOKENS if tokens <= TILE_TOKENS else TILE_TOKENS * wide

@@ -50,6 +50,8 @@ def exchange_units(config: ModelConfig) -> dict[str, int]:
         "new_kv": config.n_layers * MAX_TOKENS * 2 * kv // 4,
         "mixed": MAX_TOKENS * query // 4,
         "gated": MAX_TOKENS * config.ffn_dim // 4,
+        # twelve codes a unit, and one unit for the scale; rows as wide as the widest input
+        "codes_shared": 4 * MAX_TOKENS * (-(-max(config.dim, query, config.ffn_dim) // 12) + 1),
     }
 
 

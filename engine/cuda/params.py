@@ -28,6 +28,7 @@ class Params(ctypes.Structure):
         ("new_kv", _ADDRESS),
         ("mixed", _ADDRESS),
         ("gated", _ADDRESS),
+        ("codes_shared", _ADDRESS),
         ("inbox", _ADDRESS),
         ("candidates", _ADDRESS),
         ("logits", _ADDRESS),

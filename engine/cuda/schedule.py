@@ -28,7 +28,9 @@ _WORDS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`first`, `count`: row tiles; for ATTENTION: key-value head, tokens `begin | end << 16`."""
+    """`first`, `count`: row tiles. For ATTENTION: key-value head, tokens `begin | end << 16`.
+    For QUANTISE: the product whose input it is, tokens likewise.
+    """
 
     op: Op
     layer: int
@@ -37,7 +39,7 @@ class Instruction:
 
     @property
     def token_range(self) -> tuple[int, int]:
-        """First and end token within the group (ATTENTION only)."""
+        """First and end token within the group (ATTENTION and QUANTISE)."""
         return self.count & 0xFFFF, self.count >> 16
 
 
@@ -54,16 +56,18 @@ class Schedule:
     """Programs of all blocks for requests of up to `groups` groups of `width` tokens.
 
     With `all_logits` each group computes the head for its own tokens; otherwise all blocks
-    together compute it for the last token.
+    together compute it for the last token. With `shared_inputs` one block quantises a token's inputs
+    and the others load the codes; otherwise every block quantises for itself. The results are equal.
     """
 
     width: int
     groups: int
     all_logits: bool
+    shared_inputs: bool
     blocks: tuple[Block, ...]
 
     def encode(self, length: int) -> NDArray[np.int32]:
-        """The form that the kernel reads: (blocks, length, 4) int32, word 0 = {count, group, 0, 0}.
+        """The form that the kernel reads: (blocks, length, 4) int32, word 0 = {count, group, shared, 0}.
 
         Raises:
             ScheduleError: a program has more than `length - 1` instructions.
@@ -73,7 +77,7 @@ class Schedule:
             count = len(block.instructions)
             if count >= length:
                 raise ScheduleError(f"block {index} has {count} instructions, room for {length - 1}")
-            words[index, 0, :2] = count, block.group
+            words[index, 0, :3] = count, block.group, self.shared_inputs
             if count:
                 words[index, 1 : count + 1] = [
                     (i.op, i.layer, i.first, i.count) for i in block.instructions
@@ -110,20 +114,49 @@ def attention_pieces(config: ModelConfig, width: int, blocks: int) -> list[tuple
     ]
 
 
-def _layer(
-    layer: int, rank: int, size: int, tiles: dict[Op, int], pieces: list[tuple[int, int, int]]
-) -> Iterator[Instruction]:
-    def product(op: Op) -> Iterator[Instruction]:
-        first, count = split(tiles[op], size)[rank]
-        if count:
-            yield Instruction(op, layer, first, count)
+def quantisers(width: int, workers: int, spare: int) -> list[tuple[int, int, int]]:
+    """(rank, first token, end token): which block quantises which tokens of its group.
 
-    yield from product(Op.QKV)
-    # From the last block backwards: the first ones have more tiles of the products.
-    for head, begin, end in pieces[size - 1 - rank :: size]:
-        yield Instruction(Op.ATTENTION, layer, head, begin | end << 16)
-    for op in (Op.OUT, Op.GATE_UP, Op.DOWN):
-        yield from product(op)
+    Ranks from `workers` on are spare blocks, which have nothing else to do and come first.
+    """
+    if spare:
+        parts = min(width, spare)
+        ranks = [workers + i for i in range(parts)]
+    else:
+        parts = min(width, workers)
+        ranks = [workers - 1 - i * workers // parts for i in range(parts)]
+    return [
+        (rank, first, first + count)
+        for rank, (first, count) in zip(ranks, split(width, parts), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What the blocks of one group share. Ranks `workers` .. are spare blocks."""
+
+    workers: int
+    tiles: dict[Op, int]
+    pieces: list[tuple[int, int, int]]
+    quantisers: dict[int, tuple[int, int]]
+
+    def layer(self, layer: int, rank: int) -> Iterator[Instruction]:
+        yield from self._product(Op.QKV, layer, rank)
+        # From the last block backwards: the first ones have more tiles of the products.
+        if rank < self.workers:
+            for head, begin, end in self.pieces[self.workers - 1 - rank :: self.workers]:
+                yield Instruction(Op.ATTENTION, layer, head, begin | end << 16)
+        for op in (Op.OUT, Op.GATE_UP, Op.DOWN):
+            yield from self._product(op, layer, rank)
+
+    def _product(self, op: Op, layer: int, rank: int) -> Iterator[Instruction]:
+        if rank in self.quantisers:
+            begin, end = self.quantisers[rank]
+            yield Instruction(Op.QUANTISE, layer, int(op), begin | end << 16)
+        if rank < self.workers:
+            first, count = split(self.tiles[op], self.workers)[rank]
+            if count:
+                yield Instruction(op, layer, first, count)
 
 
 def _head(first: int, count: int) -> tuple[Instruction, ...]:
@@ -139,6 +172,7 @@ def build(
     groups: int = 1,
     workers: int | None = None,
     all_logits: bool = False,
+    shared_inputs: bool = False,
 ) -> Schedule:
     """A schedule for `blocks` blocks, of which `workers` (default: all) compute the layers.
 
@@ -151,24 +185,26 @@ def build(
     if width % TILE_TOKENS or width * groups > MAX_TOKENS + width - 1:
         raise ScheduleError(f"{groups} groups of {width} tokens exceed {MAX_TOKENS}")
     tiles = {op: product_shape(config, grouping, op).tiles for op in PRODUCTS}
-    sizes = split(workers, groups)
+    spare = min(blocks - workers, width) if shared_inputs and groups == 1 else 0
     programs: list[Block] = []
-    for group, (_, size) in enumerate(sizes):
-        pieces = attention_pieces(config, width, size)
-        for rank in range(size):
-            body = [
-                instruction
-                for layer in range(config.n_layers)
-                for instruction in _layer(layer, rank, size, tiles, pieces)
-            ]
-            if all_logits:
+    for group, (_, size) in enumerate(split(workers, groups)):
+        helpers = quantisers(width, size, spare) if shared_inputs else []
+        shared = _Group(
+            size,
+            tiles,
+            attention_pieces(config, width, size),
+            {rank: (begin, end) for rank, begin, end in helpers},
+        )
+        for rank in range(size + spare):
+            body = [i for layer in range(config.n_layers) for i in shared.layer(layer, rank)]
+            if all_logits and rank < size:
                 body += _head(*split(tiles[Op.HEAD], size)[rank])
             programs.append(Block(group, tuple(body)))
-    programs += [Block(-1, ())] * (blocks - workers)
+    programs += [Block(-1, ())] * (blocks - workers - spare)
     if not all_logits:
         heads = split(tiles[Op.HEAD], blocks)
         programs = [
             Block(b.group, (*b.instructions, *_head(first, count)))
             for b, (first, count) in zip(programs, heads, strict=True)
         ]
-    return Schedule(width, groups, all_logits, tuple(programs))
+    return Schedule(width, groups, all_logits, shared_inputs, tuple(programs))

@@ -16,7 +16,7 @@ THREADS: Final = WARPS * 32
 TILE_TOKENS: Final = 8
 MAX_TOKENS: Final = 128
 MAX_TOP: Final = 16
-MAX_ROWS: Final = 32
+MAX_ROWS: Final = 16
 CHUNK: Final = 32
 TOKENS_PER_UNIT: Final = 3
 REQUEST_UNITS: Final = 1 + -(-MAX_TOKENS // TOKENS_PER_UNIT)
@@ -32,9 +32,11 @@ class Op(enum.IntEnum):
     DOWN = 3
     HEAD = 4
     ATTENTION = 5
+    QUANTISE = 6
 
 
 PRODUCTS: Final = (Op.QKV, Op.OUT, Op.GATE_UP, Op.DOWN, Op.HEAD)
+LAYER_PRODUCTS: Final = PRODUCTS[:4]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class KernelVariant:
         head = config.head_dim
         positions = 128 if head <= 64 else 64  # staged at once
         keys = 2 * positions * (head + 8) * 2
-        rows = MAX_ROWS * head * 4 + MAX_ROWS * (positions // CHUNK + 1) * (head + 2) * 4
+        rows = MAX_ROWS * (head + 8) * 2 + MAX_ROWS * (positions // CHUNK) * (head + 2) * 4
         return -(-max(product, keys + rows) // 16) * 16
 
     @property
@@ -129,7 +131,7 @@ class KernelVariant:
         """Size of the kernel's `Shared`, rounded up to 16 bytes."""
         columns = TILE_TOKENS * self.wide
         fixed = 24 + 16 + 8 + WARPS * 8 + 8 + WARPS * 4 + MAX_TOKENS * 4
-        return -(-(fixed + (2 + 2 + WARPS) * columns * 4) // 16) * 16
+        return -(-(fixed + (2 + 1 + WARPS) * columns * 4) // 16) * 16
 
     def defines(self) -> dict[str, str]:
         """Preprocessor definitions; the kernel asserts the two sizes against its own."""

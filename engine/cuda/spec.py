@@ -136,8 +136,11 @@ def to_half(values: Floats) -> NDArray[np.float16]:
 def attend(
     query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]
 ) -> Floats:
-    """One head, one token: mix of `values` (positions, head_dim), chunk by chunk of 32 positions."""
-    scaled = query * (np.float32(1) / np.sqrt(np.float32(query.size)))
+    """One head, one token: mix of `values` (positions, head_dim), chunk by chunk of 32 positions.
+
+    The scaled query and the weights are float16, as the tensor cores take them.
+    """
+    scaled = to_half(query * (np.float32(1) / np.sqrt(np.float32(query.size)))).astype(np.float32)
     largest, total = np.float32(-np.inf), np.float32(0)
     mix = np.zeros(query.size, dtype=np.float32)
     for start in range(0, keys.shape[0], CHUNK):
@@ -149,6 +152,8 @@ def attend(
         both = max(largest, theirs)
         keep, take = np.exp(largest - both), np.exp(theirs - both)
         total = total * keep + _butterfly(lanes) * take
-        mix = mix * keep + (weights @ values[start : start + CHUNK].astype(np.float32)) * take
+        mix = mix * keep + (
+            to_half(weights).astype(np.float32) @ values[start : start + CHUNK].astype(np.float32)
+        ) * take
         largest = both
     return mix * (np.float32(1) / total)

@@ -10,14 +10,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
+from typing import Final
 
 from engine.config import ModelConfig
 from engine.cuda.errors import ScheduleError
 from engine.cuda.schedule import Block, Instruction, Schedule
-from engine.cuda.shape import MAX_ROWS, PRODUCTS, TILE_TOKENS, Op, product_shape
+from engine.cuda.shape import (
+    LAYER_PRODUCTS,
+    MAX_ROWS,
+    PRODUCTS,
+    TILE_TOKENS,
+    Op,
+    product_shape,
+)
 from engine.fp8.quantise import Grouping
 
 Piece = tuple[Hashable, ...]
+Output = tuple[Op, int, int, int]  # op, group, layer, product (QUANTISE only)
+_BY_TOKEN: Final = (Op.ATTENTION, Op.QUANTISE)
 
 
 class _Model:
@@ -29,38 +39,44 @@ class _Model:
         self.tiles = {op: product_shape(config, grouping, op).tiles for op in PRODUCTS}
 
     def made(self, group: int, ins: Instruction) -> Iterator[Piece]:
-        if ins.op is Op.ATTENTION:
+        if ins.op in _BY_TOKEN:
             begin, end = ins.token_range
             for token in range(begin, end):
-                yield (Op.ATTENTION, group, ins.layer, ins.first, token)
+                yield (ins.op, group, ins.layer, ins.first, token)
         else:
             owner = -1 if ins.op is Op.HEAD and not self._schedule.all_logits else group
             for tile in range(ins.first, ins.first + ins.count):
                 yield (ins.op, owner, ins.layer, tile)
 
-    def read(self, group: int, ins: Instruction) -> Iterator[tuple[Op, int, int]]:
-        """Whole outputs that must exist: (op, group, layer)."""
-        if ins.op is Op.QKV and ins.layer > 0:
-            yield Op.DOWN, group, ins.layer - 1
-        elif ins.op is Op.ATTENTION:
+    def read(self, group: int, ins: Instruction) -> Iterator[Output]:
+        """Whole outputs that must exist."""
+        if ins.op is Op.ATTENTION:
             for earlier in range(group + 1):
-                yield Op.QKV, earlier, ins.layer
-        elif ins.op is Op.OUT:
-            yield Op.ATTENTION, group, ins.layer
-        elif ins.op is Op.GATE_UP:
-            yield Op.OUT, group, ins.layer
-        elif ins.op is Op.DOWN:
-            yield Op.GATE_UP, group, ins.layer
+                yield Op.QKV, earlier, ins.layer, 0
         elif ins.op is Op.HEAD:
-            # The last token may be in any group, as the request has fewer tokens than the schedule allows.
-            all_logits = self._schedule.all_logits
-            for owner in [group] if all_logits else range(self._schedule.groups):
-                yield Op.DOWN, owner, self._config.n_layers - 1
+            # The last token may be in any group: a request can be shorter than the schedule allows.
+            every = range(self._schedule.groups)
+            for owner in [group] if self._schedule.all_logits else every:
+                yield Op.DOWN, owner, self._config.n_layers - 1, 0
+        elif ins.op is not Op.QUANTISE and self._schedule.shared_inputs:
+            yield Op.QUANTISE, group, ins.layer, int(ins.op)
+        else:
+            yield from self._activations(group, ins)
+
+    def _activations(self, group: int, ins: Instruction) -> Iterator[Output]:
+        product = Op(ins.first) if ins.op is Op.QUANTISE else ins.op
+        if product is Op.QKV and ins.layer > 0:
+            yield Op.DOWN, group, ins.layer - 1, 0
+        source = {Op.OUT: Op.ATTENTION, Op.GATE_UP: Op.OUT, Op.DOWN: Op.GATE_UP}
+        if product in source:
+            yield source[product], group, ins.layer, 0
 
     def pieces_of(self, op: Op) -> int:
         """How many pieces make a whole output."""
         if op is Op.ATTENTION:
             return self._config.n_kv_heads * self._schedule.width
+        if op is Op.QUANTISE:
+            return self._schedule.width
         return self.tiles[op]
 
 
@@ -73,11 +89,14 @@ def _check_fields(config: ModelConfig, model: _Model, schedule: Schedule, block:
             raise ScheduleError(f"{ins} is out of range")
         if block.group < 0 and (ins.op is not Op.HEAD or schedule.all_logits):
             raise ScheduleError(f"{ins} in a block without a group")
-        if ins.op is Op.ATTENTION:
+        if ins.op in _BY_TOKEN:
             begin, end = ins.token_range
-            rows = (end - begin) * repeat
-            fits = 0 <= begin < end <= schedule.width and rows <= max(MAX_ROWS, repeat)
-            if not fits or ins.first >= config.n_kv_heads:
+            fits = 0 <= begin < end <= schedule.width
+            if ins.op is Op.ATTENTION:
+                fits &= ins.first < config.n_kv_heads and (end - begin) * repeat <= MAX_ROWS
+            else:
+                fits &= schedule.shared_inputs and ins.first < len(LAYER_PRODUCTS)
+            if not fits:
                 raise ScheduleError(f"{ins} is out of range")
         elif ins.first + ins.count > model.tiles[ins.op]:
             raise ScheduleError(f"{ins} passes the {model.tiles[ins.op]} tiles of its matrix")
@@ -106,6 +125,8 @@ def _check_coverage(config: ModelConfig, model: _Model, schedule: Schedule) -> N
         raise ScheduleError(f"{len(twice)} pieces are made twice, first {twice[0]}")
     per_layer = sum(model.tiles[op] for op in PRODUCTS if op is not Op.HEAD)
     per_layer += model.pieces_of(Op.ATTENTION)
+    if schedule.shared_inputs:
+        per_layer += len(LAYER_PRODUCTS) * model.pieces_of(Op.QUANTISE)
     heads = model.tiles[Op.HEAD] * (schedule.groups if schedule.all_logits else 1)
     expected = schedule.groups * config.n_layers * per_layer + heads
     if len(made) != expected:
@@ -113,7 +134,7 @@ def _check_coverage(config: ModelConfig, model: _Model, schedule: Schedule) -> N
 
 
 def _check_progress(model: _Model, schedule: Schedule) -> None:
-    ready: Counter[tuple[Op, int, int]] = Counter()
+    ready: Counter[Output] = Counter()
     position = [0] * len(schedule.blocks)
     moved = True
     while moved:
@@ -125,7 +146,8 @@ def _check_progress(model: _Model, schedule: Schedule) -> None:
                 if any(ready[n] < model.pieces_of(n[0]) for n in needed):
                     break
                 pieces = sum(1 for _ in model.made(block.group, ins))
-                ready[ins.op, block.group, ins.layer] += pieces
+                product = ins.first if ins.op is Op.QUANTISE else 0
+                ready[ins.op, block.group, ins.layer, product] += pieces
                 position[index] += 1
                 moved = True
     stuck = [i for i, b in enumerate(schedule.blocks) if position[i] < len(b.instructions)]

@@ -20,7 +20,7 @@ DEVICE bool may_wait(const Abort& abort, u32& spins) {
     if ((++spins & 127u) != 0) return true;
     if (load_word(abort.word) != 0) return false;
     if (now_ns() < abort.deadline) return true;
-    store_word(abort.word, ABORT_TIMEOUT);
+    store_flag(abort.word, ABORT_TIMEOUT);
     return false;
 }
 

@@ -6,8 +6,9 @@
 #include "attention.cuh"
 #include "mailbox.cuh"
 
-// Program of a block: word 0 = {instructions, group, 0, 0}; then {op, layer, first, count} each.
+// Program of a block: word 0 = {instructions, group, shared inputs, 0}; then {op, layer, first, count}.
 // Attention: first = key-value head, count = first token | end token << 16, within the group.
+// Quantise: first = product whose input it is, count as for attention.
 struct Range {
     int first, count;
 };
@@ -25,6 +26,7 @@ DEVICE Range tokens_of(const Shared& s, int op) {
 // Ask L2 for what instruction `ins` will read: weights and scales, or cached keys and values.
 DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
     const u32 step = THREADS * 128u, offset = thread_index() * 128u;
+    if (ins.x == OP_QUANTISE) return;
     if (ins.x == OP_ATTENTION) {
         const u64 row = (u64)(ins.y * KV_HEADS + ins.z) * 2 * p.max_context;
         const u8* keys = reinterpret_cast<const u8*>(p.cache + row * HEAD_DIM);
@@ -49,9 +51,11 @@ DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
 
 DEVICE bool execute(const Params& p, const Smem& m, int4 ins, int parity, const Abort& abort) {
     const Range r = tokens_of(*m.shared, ins.x);
-    if (ins.x == OP_ATTENTION) {
+    if (ins.x == OP_ATTENTION || ins.x == OP_QUANTISE) {
         const int begin = ins.w & 0xffff, end = min(ins.w >> 16, r.count);
         if (begin >= end) return true;
+        if (ins.x == OP_QUANTISE)
+            return run_quantise(p, m, ins.z, ins.y, r.first + begin, end - begin, parity, abort);
         const AttentionWork work = {ins.y, ins.z, r.first + begin, end - begin};
         return run_attention(p, m, work, abort);
     }
@@ -71,8 +75,10 @@ DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
     for (u32 i = thread_index(); i < p.program_length; i += THREADS) m.program[i] = __ldg(program + i);
     __syncthreads();
     const int count = m.program[0].x;
-    if (thread_index() == 0) s.group = m.program[0].y;
-    if (thread_index() < TILE_TOKENS * WIDE) s.largest[0][thread_index()] = s.largest[1][thread_index()] = 0;
+    if (thread_index() == 0) {
+        s.group = m.program[0].y;
+        s.shared_inputs = m.program[0].z;
+    }
     __syncthreads();
     const int4* ins = m.program + 1;
     const bool rank = !(s.request.flags & ALL_LOGITS);

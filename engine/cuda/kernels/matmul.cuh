@@ -5,7 +5,7 @@
 // A tile is cut into slices along K, one warp a slice. Slices meet in shared memory and are added in
 // order. A warp requests its first AHEAD fragments before the activations arrive.
 #pragma once
-#include "operand.cuh"
+#include "codes.cuh"
 
 constexpr int AHEAD = 8;  // fragments in flight a lane; a multiple of every SEGMENT
 

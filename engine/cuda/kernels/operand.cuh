@@ -91,8 +91,9 @@ DEVICE u32 largest_bits(float4 v) {
 }
 
 // Fill rows `column` .. of the operand with up to BATCH tokens (one, if the row is wide), and their
-// scales. Ends with a barrier half-way; the caller needs another before it reads the operand.
-template <bool WIDE_ROW>
+// scales. There is a barrier half-way; the caller needs another before it reads the operand.
+// WORDS: rows of plain codes, four a word, instead of operand rows.
+template <bool WIDE_ROW, bool WORDS>
 DEVICE void quantise_batch(
     u8* operand, int parity, const Params& p, Shared& s, const Input& in, int first, int column,
     int tokens, const Abort& abort) {
@@ -123,7 +124,7 @@ DEVICE void quantise_batch(
         if (norm) squares = warp_sum(squares);
         if (thread == 0) {
             const int at = WIDE_ROW ? column : column + j;
-            atomicMax(&s.largest[parity][at], largest);
+            atomicMax(&s.largest[at], largest);
             if (norm) s.squares[warp][at] = squares;
         }
         squares = 0.0f;
@@ -134,10 +135,9 @@ DEVICE void quantise_batch(
         const int at = column + thread;
         float sum = 0.0f;
         for (int w = 0; norm && w < WARPS; ++w) sum += s.squares[w][at];
-        const float rms = norm ? 1.0f / sqrtf(sum / (float)DIM + NORM_EPS) : 1.0f;
+        const float rms = norm ? rsqrtf(sum * (1.0f / DIM) + NORM_EPS) : 1.0f;
         s.token_scale[parity][at] =
-            fmaxf(__uint_as_float(s.largest[parity][at]), AMAX_FLOOR) / E4M3_MAX * rms;
-        s.largest[parity ^ 1][at] = 0;
+            fmaxf(__uint_as_float(s.largest[at]), AMAX_FLOOR) * (1.0f / E4M3_MAX) * rms;
     }
     // x * norm * rms is what is quantised; the codes need no rms (it cancels), only the scale does.
 #pragma unroll
@@ -145,27 +145,31 @@ DEVICE void quantise_batch(
         if (!WIDE_ROW && j >= tokens) break;
         const int at = WIDE_ROW ? column : column + j;
         const float inverse =
-            __fdividef(E4M3_MAX, fmaxf(__uint_as_float(s.largest[parity][at]), AMAX_FLOOR));
-        if (lane.has(j))
-            store_codes(
-                operand + at * OPERAND_STRIDE, lane.unit_of(j),
-                make_float4(
-                    v[j].x * inverse, v[j].y * inverse, v[j].z * inverse, v[j].w * inverse));
+            __fdividef(E4M3_MAX, fmaxf(__uint_as_float(s.largest[at]), AMAX_FLOOR));
+        if (!lane.has(j)) continue;
+        const u32 codes = to_e4m3x4(
+            make_float4(v[j].x * inverse, v[j].y * inverse, v[j].z * inverse, v[j].w * inverse));
+        if (WORDS)
+            reinterpret_cast<u32*>(operand)[at * (K_MAX / 4) + lane.unit_of(j)] = codes;
+        else
+            store_word(operand + at * OPERAND_STRIDE, lane.unit_of(j), codes);
     }
 }
 
-DEVICE void quantise_inputs(
-    u8* operand, int parity, const Params& p, Shared& s, int op, int layer, int first, int count,
+template <bool WORDS>
+DEVICE void quantise_tokens(
+    u8* operand, int parity, const Params& p, Shared& s, const Input& in, int first, int count,
     const Abort& abort) {
-    const Input in = input_of(p, s, op, layer);
+    if (thread_index() < TILE_TOKENS * WIDE) s.largest[thread_index()] = 0;
+    __syncthreads();
     if (K_MAX / 4 > WARPS * 32 && in.units > WARPS * 32) {
 #pragma unroll 1
         for (int column = 0; column < count; ++column)
-            quantise_batch<true>(operand, parity, p, s, in, first, column, 1, abort);
+            quantise_batch<true, WORDS>(operand, parity, p, s, in, first, column, 1, abort);
         return;
     }
 #pragma unroll 1
     for (int column = 0; column < count; column += BATCH)
-        quantise_batch<false>(
+        quantise_batch<false, WORDS>(
             operand, parity, p, s, in, first, column, min(BATCH, count - column), abort);
 }

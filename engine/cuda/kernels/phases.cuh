@@ -8,6 +8,8 @@ struct Cell {
     bool mine;
     int slot, tile, column, token, j;  // slot: tile of this instruction; j: 0 or 1, which four rows
     float4 scale_low, scale_high, extra_low, extra_high;  // extra: rotation, or embedding
+    uint4* to;  // unit of `low`; that of `high` is two further on
+    u32 tag;
 };
 
 // Rotary tile: rows g and g+8 are a pair. Returns pair index of the first row, or -1 (a value tile).
@@ -15,6 +17,17 @@ DEVICE int rotary_pair(int tile, int j) {
     constexpr int HEAD_TILES = HEAD_DIM / TILE_ROWS;
     if (tile >= (Q_DIM + KV_DIM) / TILE_ROWS) return -1;
     return tile % HEAD_TILES * 8 + 4 * j;
+}
+
+// First unit that tile `tile` of this product fills for `token`; the head has none.
+DEVICE uint4* output_unit(const Params& p, const Work& work, int token, int tile) {
+    constexpr int Q_TILES = Q_DIM / TILE_ROWS, KV_TILES = KV_DIM / TILE_ROWS;
+    if (work.op == OP_GATE_UP) return p.gated + token * (FFN / 4) + tile * 2;
+    if (work.op != OP_QKV) return (work.op == OP_OUT ? p.x_ffn : p.x_attention) + token * (DIM / 4) + tile * 4;
+    if (tile < Q_TILES) return p.queries + token * (Q_DIM / 4) + tile * 4;
+    const int value = tile >= Q_TILES + KV_TILES;
+    return p.new_kv + ((work.layer * MAX_TOKENS + token) * 2 + value) * (KV_DIM / 4) +
+        (tile - Q_TILES - value * KV_TILES) * 4;
 }
 
 template <int NT>
@@ -32,6 +45,8 @@ DEVICE Cell cell_of(
     c.mine = at < product.tiles_at_once && c.slot < work.count && c.column < tokens;
     c.scale_low = c.scale_high = make_float4(1.0f, 1.0f, 1.0f, 1.0f);
     if (!c.mine) return c;
+    c.to = output_unit(p, work, c.token, c.tile) + c.j;
+    c.tag = tag_for(s.request, work.layer);
     if (GROUP == 0) {
         const float* scales = p.scales[work.op] + (work.layer * product.tiles + c.tile) * TILE_ROWS;
         c.scale_low = load4(scales + 4 * c.j);
@@ -58,7 +73,7 @@ DEVICE void rotate(float& first, float& second, float cosine, float sine) {
     first = a;
 }
 
-DEVICE void finish_qkv(const Params& p, const Shared& s, int layer, const Cell& c, Outputs y) {
+DEVICE void finish_qkv(const Params& p, int layer, const Cell& c, Outputs y) {
     if (HAS_BIAS) {
         const float* bias = p.bias + (u64)layer * (Q_DIM + 2 * KV_DIM) + c.tile * TILE_ROWS + 4 * c.j;
         y.low = add4(y.low, load4(bias));
@@ -70,43 +85,30 @@ DEVICE void finish_qkv(const Params& p, const Shared& s, int layer, const Cell& 
         rotate(y.low.z, y.high.z, c.extra_high.x, c.extra_high.y);
         rotate(y.low.w, y.high.w, c.extra_high.z, c.extra_high.w);
     }
-    const u32 tag = tag_for(s.request, layer);
-    constexpr int Q_TILES = Q_DIM / TILE_ROWS, KV_TILES = KV_DIM / TILE_ROWS;
-    uint4* unit;
-    if (c.tile < Q_TILES) {
-        unit = p.queries + (u64)c.token * (Q_DIM / 4) + c.tile * 4;
-    } else {
-        const int kv_tile = c.tile - Q_TILES, which = kv_tile / KV_TILES;
-        unit = p.new_kv + (((u64)layer * MAX_TOKENS + c.token) * 2 + which) * (KV_DIM / 4) +
-            (kv_tile % KV_TILES) * 4;
-    }
-    publish(unit + c.j, y.low, tag);
-    publish(unit + 2 + c.j, y.high, tag);
+    publish(c.to, y.low, c.tag);
+    publish(c.to + 2, y.high, c.tag);
 }
 
 // The residual stays in float32 in the block that owns the tile; others get its rounded copy.
 DEVICE void finish_residual(
-    const Params& p, const Shared& s, const Work& work, const Cell& c, Outputs y, float* residual,
-    int columns) {
+    const Work& work, const Cell& c, Outputs y, float* residual, int columns) {
     float4* at = reinterpret_cast<float4*>(residual + (c.slot * columns + c.column) * TILE_ROWS) + c.j;
     const bool first = work.op == OP_OUT && work.layer == 0;
     const float4 low = add4(first ? c.extra_low : at[0], y.low);
     const float4 high = add4(first ? c.extra_high : at[2], y.high);
     at[0] = low;
     at[2] = high;
-    uint4* unit = (work.op == OP_OUT ? p.x_ffn : p.x_attention) + c.token * (DIM / 4) + c.tile * 4;
-    publish(unit + c.j, low, tag_for(s.request, work.layer));
-    publish(unit + 2 + c.j, high, tag_for(s.request, work.layer));
+    publish(c.to, low, c.tag);
+    publish(c.to + 2, high, c.tag);
 }
 
 DEVICE float silu(float v) { return __fdividef(v, 1.0f + __expf(-v)); }
 
-DEVICE void finish_gate_up(const Params& p, const Shared& s, int layer, const Cell& c, Outputs y) {
+DEVICE void finish_gate_up(const Cell& c, Outputs y) {
     const float4 v = make_float4(
         silu(y.low.x) * y.high.x, silu(y.low.y) * y.high.y, silu(y.low.z) * y.high.z,
         silu(y.low.w) * y.high.w);
-    publish(
-        p.gated + (u64)c.token * (FFN / 4) + c.tile * 2 + c.j, v, tag_for(s.request, layer));
+    publish(c.to, v, c.tag);
 }
 
 DEVICE void finish_head(const Params& p, const Shared& s, const Cell& c, Outputs y, float* local) {
@@ -130,13 +132,13 @@ DEVICE void finish(
     const Params& p, const Shared& s, const Work& work, const Cell& c, Outputs y, float* tail,
     int columns) {
     if (work.op == OP_QKV)
-        finish_qkv(p, s, work.layer, c, y);
+        finish_qkv(p, work.layer, c, y);
     else if (work.op == OP_GATE_UP)
-        finish_gate_up(p, s, work.layer, c, y);
+        finish_gate_up(c, y);
     else if (work.op == OP_HEAD)
         finish_head(p, s, c, y, tail);
     else
-        finish_residual(p, s, work, c, y, tail, columns);
+        finish_residual(work, c, y, tail, columns);
 }
 
 // One instruction: tiles work.first .. for `tokens` tokens from `first_token`. What comes from memory
@@ -157,7 +159,11 @@ DEVICE bool run_phase(
     uint4 a[AHEAD];
     Slice slice = slice_of(p, work, 0);
     load_ahead(a, slice);
-    quantise_inputs(operand, parity, p, s, work.op, work.layer, first_token, tokens, abort);
+    if (s.shared_inputs && work.op != OP_HEAD)
+        load_codes(operand, parity, p, s, work.op, work.layer, first_token, tokens, abort);
+    else
+        quantise_tokens<false>(
+            operand, parity, p, s, input_of(p, s, work.op, work.layer), first_token, tokens, abort);
     Cell c = cell_of<NT>(p, s, work, 0, first_token, tokens);
     __syncthreads();
     if (s.failed) return false;

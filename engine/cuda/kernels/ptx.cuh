@@ -100,7 +100,7 @@ DEVICE u32 load_word_acquire(const u32* p) {
     return v;
 }
 
-DEVICE void store_word(u32* p, u32 v) {
+DEVICE void store_flag(u32* p, u32 v) {
     asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
 
@@ -162,6 +162,14 @@ DEVICE u32 to_e4m3x4(float4 v) {
     return (u32)hi << 16 | lo;
 }
 
+DEVICE void mma_f16(float (&d)[4], const u32 (&a)[4], uint2 b) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
+}
+
 // Activations in shared memory, and D += A * B for one 16x32 tile of weights and one 32x8 tile of
 // activations. `mma.sync m16n8k32 e4m3` is native on sm_89 and sm_120. On sm_90 ptxas would expand it to
 // two FP16 instructions and convert both operands for each; there we do so ourselves, with
@@ -175,8 +183,8 @@ DEVICE u32 halves_of(u32 codes) {
     return pair;
 }
 
-DEVICE void store_codes(u8* row, int unit, float4 v) {
-    const u32 codes = to_e4m3x4(v);
+// Four codes, as they lie in an operand row.
+DEVICE void store_word(u8* row, int unit, u32 codes) {
     *reinterpret_cast<uint2*>(row + 8 * unit) = make_uint2(halves_of(codes), halves_of(codes >> 16));
 }
 
@@ -188,14 +196,6 @@ DEVICE Fragment fragment_of(uint4 w) {
     return {
         {halves_of(w.x), halves_of(w.y), halves_of(w.x >> 16), halves_of(w.y >> 16)},
         {halves_of(w.z), halves_of(w.w), halves_of(w.z >> 16), halves_of(w.w >> 16)}};
-}
-
-DEVICE void mma_f16(float (&d)[4], const u32 (&a)[4], uint2 b) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y));
 }
 
 // Two chains of dependent instructions, half as long each; `promote` joins them.
@@ -215,8 +215,8 @@ struct Accumulator {
 #else
 constexpr int CODE_BYTES = 1;
 
-DEVICE void store_codes(u8* row, int unit, float4 v) {
-    *reinterpret_cast<u32*>(row + 4 * unit) = to_e4m3x4(v);
+DEVICE void store_word(u8* row, int unit, u32 codes) {
+    *reinterpret_cast<u32*>(row + 4 * unit) = codes;
 }
 
 typedef uint4 Fragment;

@@ -3,7 +3,15 @@
 #pragma once
 #include "exchange.cuh"
 
-enum Op : int { OP_QKV = 0, OP_OUT = 1, OP_GATE_UP = 2, OP_DOWN = 3, OP_HEAD = 4, OP_ATTENTION = 5 };
+enum Op : int {
+    OP_QKV = 0,
+    OP_OUT = 1,
+    OP_GATE_UP = 2,
+    OP_DOWN = 3,
+    OP_HEAD = 4,
+    OP_ATTENTION = 5,
+    OP_QUANTISE = 6
+};
 
 // Mirrors engine/cuda/launch.py, field by field; 8-byte fields first, so that there is no padding.
 struct Params {
@@ -21,6 +29,7 @@ struct Params {
     uint4* new_kv;            // (layers, MAX_TOKENS, 2, kv_dim / 4): this request's keys and values
     uint4* mixed;             // output of attention, (MAX_TOKENS, q_dim / 4)
     uint4* gated;             // silu(gate) * up, (MAX_TOKENS, ffn / 4)
+    uint4* codes_shared;      // (4, MAX_TOKENS, CODE_ROW_UNITS): inputs quantised once for all
     uint4* inbox;             // the request, as block 0 passes it on
     uint4* candidates;        // (blocks, MAX_TOP + 1)
     float* logits;            // (MAX_TOKENS, vocab)
@@ -55,10 +64,10 @@ struct Request {
 // What all threads of a block share beside the big arrays.
 struct Shared {
     Request request;
-    int leave, failed, instructions, group;
+    int leave, failed, shared_inputs, group;
     u64 started;
     float token_scale[2][TILE_TOKENS * WIDE];  // by parity of the product
-    u32 largest[2][TILE_TOKENS * WIDE];        // bits of the largest magnitude; cleared one ahead
+    u32 largest[TILE_TOKENS * WIDE];           // bits of the largest magnitude
     float squares[WARPS][TILE_TOKENS * WIDE];
     u64 best[WARPS];
     u64 winner;
@@ -117,23 +126,22 @@ constexpr int K_MAX = max_of(DIM, max_of(Q_DIM, FFN));
 constexpr int OPERAND_STRIDE = ceil_div(CODE_BYTES * K_MAX, 128) * 128 + 16 * CODE_BYTES;
 constexpr int PARTIAL_STRIDE = 20;          // floats a token: 16 rows + 4 against bank conflicts
 
-// Attention works on blocks of positions, cut into chunks of 32, one lane a position.
+// Attention works on blocks of positions, cut into chunks of 32, one warp a chunk.
 constexpr int CHUNK = 32;
 constexpr int BLOCK_POSITIONS = HEAD_DIM <= 64 ? 128 : 64;
 constexpr int BLOCK_CHUNKS = BLOCK_POSITIONS / CHUNK;
-constexpr int MAX_ROWS = 32;                // (token, head) rows of one attention instruction
+constexpr int MAX_ROWS = 16;                // (token, head) rows of one attention instruction
 constexpr int KV_STRIDE = HEAD_DIM + 8;     // halves
 constexpr int CHUNK_STRIDE = HEAD_DIM + 2;  // values, maximum, sum
 
 constexpr int OPERAND_BYTES = TILE_TOKENS * WIDE * OPERAND_STRIDE;
 constexpr int PARTIAL_BYTES = 2 * WARPS * TILE_TOKENS * WIDE * PARTIAL_STRIDE * 4;
 constexpr int KV_BYTES = 2 * BLOCK_POSITIONS * KV_STRIDE * 2;
-constexpr int QUERY_BYTES = MAX_ROWS * HEAD_DIM * 4;
+constexpr int QUERY_BYTES = MAX_ROWS * KV_STRIDE * 2;
 constexpr int CHUNK_BYTES = MAX_ROWS * BLOCK_CHUNKS * CHUNK_STRIDE * 4;
-constexpr int RUNNING_BYTES = MAX_ROWS * CHUNK_STRIDE * 4;
 // A block runs a matrix product or attention, never both: they share the same bytes.
 constexpr int SCRATCH_BYTES =
-    ceil_div(max_of(OPERAND_BYTES + PARTIAL_BYTES, KV_BYTES + QUERY_BYTES + CHUNK_BYTES + RUNNING_BYTES), 16) * 16;
+    ceil_div(max_of(OPERAND_BYTES + PARTIAL_BYTES, KV_BYTES + QUERY_BYTES + CHUNK_BYTES), 16) * 16;
 constexpr int SHARED_BYTES = ceil_div((int)sizeof(Shared), 16) * 16;
 static_assert(SCRATCH_BYTES == HOST_SCRATCH_BYTES && SHARED_BYTES == HOST_SHARED_BYTES, "engine/cuda/shape.py");
 
