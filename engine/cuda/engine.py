@@ -51,7 +51,7 @@ class Tuning:
     """Choices that change speed, never results."""
 
     wide: int = 2  # tiles of 8 tokens that one block computes at once in long requests
-    few_workers: int = 64  # blocks for requests of at most 8 tokens
+    few_workers: int = 96  # blocks for requests of at most 8 tokens
     many_workers: int = 1 << 16  # blocks for longer ones, at most all
     share_from: int = 2  # tokens from which one block quantises a token's inputs for all
     ring: int = 64

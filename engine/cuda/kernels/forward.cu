@@ -31,6 +31,7 @@ DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
         const u64 row = (u64)(ins.y * KV_HEADS + ins.z) * 2 * p.max_context;
         const u8* keys = reinterpret_cast<const u8*>(p.cache + row * HEAD_DIM);
         const u32 bytes = s.request.position * HEAD_DIM * 2, values = p.max_context * HEAD_DIM * 2;
+#pragma unroll 1
         for (u32 at = offset; at < bytes; at += step) {
             prefetch_l2(keys + at);
             prefetch_l2(keys + values + at);
@@ -41,9 +42,11 @@ DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
     const u32 bytes = ins.w * product.steps * TILE_BYTES;
     const u64 first = ins.y * product.tiles + ins.z;
     const u8* codes = p.codes[ins.x] + first * (product.steps * TILE_BYTES);
+#pragma unroll 1
     for (u32 at = offset; at < bytes; at += step) prefetch_l2(codes + at);
     const u32 row_bytes = product.groups * TILE_ROWS * 4;
     const u8* scales = reinterpret_cast<const u8*>(p.scales[ins.x]) + first * row_bytes;
+#pragma unroll 1
     for (u32 at = offset; at < ins.w * row_bytes; at += step) prefetch_l2(scales + at);
     if (ins.x == OP_QKV && offset < 2 * DIM * 4)
         prefetch_l2(reinterpret_cast<const u8*>(p.norms + 2 * ins.y * DIM) + offset);
@@ -84,12 +87,14 @@ DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
     const bool rank = !(s.request.flags & ALL_LOGITS);
     bool ranked = false;
     int parity = 0;
+#pragma unroll 1
     for (int i = 1; i < min(PREFETCH_DISTANCE, count); ++i) prefetch(p, s, ins[i]);
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
-        if (i + PREFETCH_DISTANCE < count) prefetch(p, s, ins[i + PREFETCH_DISTANCE]);
         if (!execute(p, m, ins[i], parity, abort)) return false;
         parity ^= ins[i].x != OP_ATTENTION;
+        // Once the results are out: others wait for those, nobody waits for this.
+        if (i + PREFETCH_DISTANCE < count) prefetch(p, s, ins[i + PREFETCH_DISTANCE]);
         if (ins[i].x == OP_HEAD && rank) {
             rank_local(p, s, m.residual, ins[i].z, ins[i].w);
             ranked = true;

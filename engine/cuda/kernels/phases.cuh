@@ -159,12 +159,14 @@ DEVICE bool run_phase(
     uint4 a[AHEAD];
     Slice slice = slice_of(p, work, 0);
     load_ahead(a, slice);
+    Cell c;  // early where registers allow: then it costs nothing but the wait
+    if (NT == 1) c = cell_of<NT>(p, s, work, 0, first_token, tokens);
     if (s.shared_inputs && work.op != OP_HEAD)
         load_codes(operand, parity, p, s, work.op, work.layer, first_token, tokens, abort);
     else
         quantise_tokens<false>(
             operand, parity, p, s, input_of(p, s, work.op, work.layer), first_token, tokens, abort);
-    Cell c = cell_of<NT>(p, s, work, 0, first_token, tokens);
+    if (NT > 1) c = cell_of<NT>(p, s, work, 0, first_token, tokens);
     __syncthreads();
     if (s.failed) return false;
 #pragma unroll 1

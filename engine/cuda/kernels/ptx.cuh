@@ -177,15 +177,19 @@ DEVICE void mma_f16(float (&d)[4], const u32 (&a)[4], uint2 b) {
 #if __CUDA_ARCH__ == 900
 constexpr int CODE_BYTES = 2;
 
-DEVICE u32 halves_of(u32 codes) {
-    u32 pair;
-    asm("{\n\t.reg .b16 c;\n\tcvt.u16.u32 c, %1;\n\tcvt.rn.f16x2.e4m3x2 %0, c;\n\t}" : "=r"(pair) : "r"(codes));
-    return pair;
+// Four codes to two pairs of float16. Splitting in PTX lets ptxas name the half in the conversion itself.
+DEVICE uint2 halves_of(u32 codes) {
+    uint2 r;
+    asm("{\n\t.reg .b16 l, h;\n\tmov.b32 {l, h}, %2;\n\t"
+        "cvt.rn.f16x2.e4m3x2 %0, l;\n\tcvt.rn.f16x2.e4m3x2 %1, h;\n\t}"
+        : "=r"(r.x), "=r"(r.y)
+        : "r"(codes));
+    return r;
 }
 
 // Four codes, as they lie in an operand row.
 DEVICE void store_word(u8* row, int unit, u32 codes) {
-    *reinterpret_cast<uint2*>(row + 8 * unit) = make_uint2(halves_of(codes), halves_of(codes >> 16));
+    *reinterpret_cast<uint2*>(row + 8 * unit) = halves_of(codes);
 }
 
 struct Fragment {
@@ -193,9 +197,8 @@ struct Fragment {
 };
 
 DEVICE Fragment fragment_of(uint4 w) {
-    return {
-        {halves_of(w.x), halves_of(w.y), halves_of(w.x >> 16), halves_of(w.y >> 16)},
-        {halves_of(w.z), halves_of(w.w), halves_of(w.z >> 16), halves_of(w.w >> 16)}};
+    const uint2 x = halves_of(w.x), y = halves_of(w.y), z = halves_of(w.z), v = halves_of(w.w);
+    return {{x.x, y.x, x.y, y.y}, {z.x, v.x, z.y, v.y}};
 }
 
 // Two chains of dependent instructions, half as long each; `promote` joins them.
