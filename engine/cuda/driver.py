@@ -259,9 +259,7 @@ class Context:
             "cuModuleGetFunction", api.cuModuleGetFunction(module, name.encode())
         )
         attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self._check(
-            "cuFuncSetAttribute", api.cuFuncSetAttribute(function, attribute, shared_bytes)
-        )
+        self._check("cuFuncSetAttribute", api.cuFuncSetAttribute(function, attribute, shared_bytes))
         return function
 
     def resident_blocks(self, function: Any, threads: int, shared_bytes: int) -> int:
@@ -330,4 +328,3 @@ class Context:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-

@@ -151,10 +151,7 @@ class GpuEngine:
         tail = max(-(-out // self._group_sizes(p)) * p.width * 64 for p in self._plans)
         tail = max(tail, -(-head // self._blocks) * 64)
         return (
-            variant.shared_struct_bytes
-            + variant.scratch_bytes
-            + 16 * self._program_length
-            + tail
+            variant.shared_struct_bytes + variant.scratch_bytes + 16 * self._program_length + tail
         )
 
     def _allocate(self, model: PackedModel) -> Params:
@@ -177,7 +174,9 @@ class GpuEngine:
         for name, nbytes in self._exchange.items():
             setattr(params, name, context.allocate(nbytes))
         params.logits = context.allocate(MAX_TOKENS * config.vocab_size * 4)
-        requests, params.requests = context.allocate_shared_with_host(ring * shape.REQUEST_UNITS * 4)
+        requests, params.requests = context.allocate_shared_with_host(
+            ring * shape.REQUEST_UNITS * 4
+        )
         replies, params.replies = context.allocate_shared_with_host(ring * shape.REPLY_UNITS * 4)
         self._control, params.control = context.allocate_shared_with_host(4)
         self._mailbox = Mailbox(requests, replies, ring)

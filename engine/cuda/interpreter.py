@@ -59,9 +59,7 @@ class Interpreter:
             (config.n_layers, config.n_kv_heads, 2, max_context, config.head_dim), np.float16
         )
 
-    def run(
-        self, schedule: Schedule, tokens: Sequence[int], position: int
-    ) -> NDArray[np.float32]:
+    def run(self, schedule: Schedule, tokens: Sequence[int], position: int) -> NDArray[np.float32]:
         """Logits, float32: (1, vocab) of the last token, or (tokens, vocab) with all_logits.
 
         Raises:
@@ -119,7 +117,9 @@ class _Run:
                     moved = True
         for index, block in enumerate(self._schedule.blocks):
             if at[index] < len(block.instructions):
-                raise ScheduleError(f"block {index} waits for ever at {block.instructions[at[index]]}")
+                raise ScheduleError(
+                    f"block {index} waits for ever at {block.instructions[at[index]]}"
+                )
         if np.isnan(self._logits).any():
             raise ScheduleError("some logits were never computed")
         return self._logits
@@ -265,4 +265,3 @@ class _Run:
                 )
                 self._buffers["mixed"].publish(t, one, mixed, layer)
         return True
-

@@ -76,7 +76,9 @@ class Schedule:
         for index, block in enumerate(self.blocks):
             count = len(block.instructions)
             if count >= length:
-                raise ScheduleError(f"block {index} has {count} instructions, room for {length - 1}")
+                raise ScheduleError(
+                    f"block {index} has {count} instructions, room for {length - 1}"
+                )
             words[index, 0, :3] = count, block.group, self.shared_inputs
             if count:
                 words[index, 1 : count + 1] = [

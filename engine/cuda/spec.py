@@ -133,9 +133,7 @@ def to_half(values: Floats) -> NDArray[np.float16]:
     return np.clip(values, np.float32(-65504), np.float32(65504)).astype(np.float16)
 
 
-def attend(
-    query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]
-) -> Floats:
+def attend(query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]) -> Floats:
     """One head, one token: mix of `values` (positions, head_dim), chunk by chunk of 32 positions.
 
     The scaled query and the weights are float16, as the tensor cores take them.
@@ -152,8 +150,13 @@ def attend(
         both = max(largest, theirs)
         keep, take = np.exp(largest - both), np.exp(theirs - both)
         total = total * keep + _butterfly(lanes) * take
-        mix = mix * keep + (
-            to_half(weights).astype(np.float32) @ values[start : start + CHUNK].astype(np.float32)
-        ) * take
+        mix = (
+            mix * keep
+            + (
+                to_half(weights).astype(np.float32)
+                @ values[start : start + CHUNK].astype(np.float32)
+            )
+            * take
+        )
         largest = both
     return mix * (np.float32(1) / total)

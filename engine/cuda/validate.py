@@ -87,6 +87,8 @@ def _check_fields(config: ModelConfig, model: _Model, schedule: Schedule, block:
     for ins in block.instructions:
         if not 0 <= ins.layer < config.n_layers or ins.first < 0 or ins.count < 1:
             raise ScheduleError(f"{ins} is out of range")
+        if ins.op is Op.HEAD and ins.layer != 0:
+            raise ScheduleError(f"{ins}: the head has one matrix, of layer 0")
         if block.group < 0 and (ins.op is not Op.HEAD or schedule.all_logits):
             raise ScheduleError(f"{ins} in a block without a group")
         if ins.op in _BY_TOKEN:
@@ -105,9 +107,7 @@ def _check_fields(config: ModelConfig, model: _Model, schedule: Schedule, block:
 def _check_residual_owners(schedule: Schedule) -> None:
     # A block keeps the float32 residual of its own tiles: OUT and DOWN must own the same ones.
     for index, block in enumerate(schedule.blocks):
-        owned = {
-            (i.first, i.count) for i in block.instructions if i.op in (Op.OUT, Op.DOWN)
-        }
+        owned = {(i.first, i.count) for i in block.instructions if i.op in (Op.OUT, Op.DOWN)}
         counts = Counter(i.op for i in block.instructions)
         if len(owned) > 1 or counts[Op.OUT] != counts[Op.DOWN]:
             raise ScheduleError(f"block {index} owns different tiles in OUT and DOWN: {owned}")
@@ -153,7 +153,9 @@ def _check_progress(model: _Model, schedule: Schedule) -> None:
     stuck = [i for i, b in enumerate(schedule.blocks) if position[i] < len(b.instructions)]
     if stuck:
         ins = schedule.blocks[stuck[0]].instructions[position[stuck[0]]]
-        raise ScheduleError(f"{len(stuck)} blocks would wait for ever, first block {stuck[0]} at {ins}")
+        raise ScheduleError(
+            f"{len(stuck)} blocks would wait for ever, first block {stuck[0]} at {ins}"
+        )
 
 
 def validate(config: ModelConfig, grouping: Grouping, schedule: Schedule) -> None:

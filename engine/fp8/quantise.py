@@ -60,9 +60,7 @@ class TwoTermMatrix:
         return self.high.dequantise() + self.low.dequantise()
 
 
-def _spread(
-    scales: NDArray[np.float32], grouping: Grouping, columns: int
-) -> NDArray[np.float32]:
+def _spread(scales: NDArray[np.float32], grouping: Grouping, columns: int) -> NDArray[np.float32]:
     if grouping is Grouping.CHANNEL:
         return scales
     return np.repeat(scales, grouping, axis=1)[:, :columns]
@@ -77,9 +75,7 @@ def _group_maxima(matrix: NDArray[np.float32], grouping: Grouping) -> NDArray[np
     return maxima
 
 
-def quantise(
-    matrix: NDArray[np.float32], grouping: Grouping = Grouping.CHANNEL
-) -> QuantisedMatrix:
+def quantise(matrix: NDArray[np.float32], grouping: Grouping = Grouping.CHANNEL) -> QuantisedMatrix:
     """Round `matrix` (rows, columns) to e4m3 with the scale max|w| / 448 of each row or group.
 
     Raises:

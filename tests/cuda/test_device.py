@@ -40,9 +40,7 @@ def tokens_for(config: ModelConfig, count: int, seed: int = 1) -> list[int]:
 
 
 def interpreted(model: PackedModel, tokens: list[int]) -> np.ndarray:
-    built = schedule.build(
-        model.config, model.grouping, 16, width=128, workers=8, all_logits=True
-    )
+    built = schedule.build(model.config, model.grouping, 16, width=128, workers=8, all_logits=True)
     return Interpreter(model, CONTEXT).run(built, tokens, 0)
 
 
@@ -121,9 +119,7 @@ def test_positions_past_one_request(gpu: Context, kernels: Path) -> None:
 
 
 @pytest.mark.parametrize("residency", list(Residency))
-def test_residencies_give_the_same_bits(
-    gpu: Context, kernels: Path, residency: Residency
-) -> None:
+def test_residencies_give_the_same_bits(gpu: Context, kernels: Path, residency: Residency) -> None:
     config = SHAPES["9/3"]
     if residency is Residency.RESIDENT and gpu.facts.watchdog:
         pytest.skip("this GPU drives a display")
