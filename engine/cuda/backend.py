@@ -38,7 +38,7 @@ class CudaBackend:
         *,
         device: int = 0,
         residency: Residency = Residency.LAUNCH,
-        tuning: Tuning = Tuning(),
+        tuning: Tuning | None = None,
     ) -> None:
         self._config = model.config
         self._max_context = min(max_context, model.config.context_length)
@@ -51,7 +51,7 @@ class CudaBackend:
                 self._max_context,
                 kernels,
                 residency=residency,
-                tuning=tuning,
+                tuning=tuning or Tuning(),
             )
         except BaseException:
             self._context.close()
