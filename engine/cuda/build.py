@@ -132,7 +132,7 @@ def compile_kernel(variant: KernelVariant) -> Built:
 
 def _fetch(nvrtc: Any, program: Any, what: str) -> bytes:
     _, size = getattr(nvrtc, f"nvrtcGet{what}Size")(program)
-    buffer = b" " * size
+    buffer: bytes = b" " * size
     getattr(nvrtc, f"nvrtcGet{what}")(program, buffer)
     return buffer
 

@@ -237,7 +237,7 @@ class Context:
             self._check("cuMemHostGetDevicePointer", api.cuMemHostGetDevicePointer(pointer, 0))
         )
         buffer = (ctypes.c_uint32 * words).from_address(pointer)
-        array = np.frombuffer(buffer, dtype=np.uint32)
+        array = np.ctypeslib.as_array(buffer)
         array[:] = 0
         return array, device
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from engine.cuda import rotary, spec
 from engine.cuda.errors import ScheduleError
 from engine.cuda.schedule import Block, Instruction, Schedule
-from engine.cuda.shape import PRODUCTS, Op, product_shape
+from engine.cuda.shape import PRODUCTS, Op, ProductShape, product_shape
 from engine.fp8.model import Matrix, PackedModel
 
 _INPUT = {
@@ -68,7 +68,7 @@ class Interpreter:
         return _Run(self, self._model, schedule, tokens, position).finish()
 
     @property
-    def shapes(self) -> dict[Op, spec.ProductShape]:
+    def shapes(self) -> dict[Op, ProductShape]:
         return self._shapes
 
     @property
@@ -189,7 +189,8 @@ class _Run:
         return True
 
     def _embedding(self, token: int) -> spec.Floats:
-        return self._model.embed[self._tokens[token]].astype(np.float32)
+        row: spec.Floats = self._model.embed[self._tokens[token]].astype(np.float32)
+        return row
 
     def _norm(self, op: Op, layer: int) -> tuple[spec.Floats | None, float]:
         if op in (Op.OUT, Op.DOWN):

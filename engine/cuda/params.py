@@ -13,7 +13,7 @@ _WORD = ctypes.c_uint32
 class Params(ctypes.Structure):
     """Device addresses, limits in nanoseconds, and counts."""
 
-    _fields_: ClassVar[list[tuple[str, Any]]] = [  # type: ignore[misc]
+    _fields_: ClassVar[list[tuple[str, Any]]] = [
         ("codes", _ADDRESS * 5),
         ("scales", _ADDRESS * 5),
         ("bias", _ADDRESS),

@@ -131,7 +131,7 @@ class KernelVariant:
         """Size of the kernel's `Shared`, rounded up to 16 bytes."""
         columns = TILE_TOKENS * self.wide
         fixed = 24 + 16 + 8 + WARPS * 8 + 8 + WARPS * 4 + MAX_TOKENS * 4
-        return -(-(fixed + (2 + 1 + WARPS) * columns * 4) // 16) * 16
+        return -(-(fixed + (3 + 1 + WARPS) * columns * 4) // 16) * 16
 
     def defines(self) -> dict[str, str]:
         """Preprocessor definitions; the kernel asserts the two sizes against its own."""

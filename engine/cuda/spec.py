@@ -27,13 +27,9 @@ _E4M3_MAX: Final = np.float32(e4m3.MAX)
 
 
 def f24(values: Floats) -> Floats:
-    """What survives an exchange between blocks: 15 mantissa bits, to nearest even; NaN stays NaN."""
+    """What survives an exchange between blocks: a float cut to 15 mantissa bits."""
     bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7F) + ((bits >> np.uint32(8)) & np.uint32(1))) & np.uint32(
-        0xFFFFFF00
-    )
-    nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
-    return np.where(nan, np.uint32(0x7FC00000), rounded).astype(np.uint32).view(np.float32)
+    return (bits & np.uint32(0xFFFFFF00)).view(np.float32)
 
 
 def _butterfly(lanes: Floats) -> np.float32:
@@ -106,7 +102,9 @@ def product(
     assert total is not None
     if shape.groups == 1 and shape.segments_per_group == shape.segments:
         total = total * row_scales[:, 0]
-    return total * np.array([scale for _, scale in inputs], dtype=np.float32)[:, None]
+    token_scales = np.array([scale for _, scale in inputs], dtype=np.float32)
+    result: Floats = total * token_scales[:, None]
+    return result
 
 
 def rotate(pairs: Floats, table: Floats) -> Floats:

@@ -167,6 +167,8 @@ def validate(config: ModelConfig, grouping: Grouping, schedule: Schedule) -> Non
     """
     if schedule.width % TILE_TOKENS or schedule.width <= 0:
         raise ScheduleError(f"a width of {schedule.width} tokens is no multiple of {TILE_TOKENS}")
+    if schedule.width > TILE_TOKENS and not schedule.shared_inputs:
+        raise ScheduleError("the kernel shares the inputs of groups of more than 8 tokens")
     model = _Model(config, grouping, schedule)
     for block in schedule.blocks:
         _check_fields(config, model, schedule, block)

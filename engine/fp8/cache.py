@@ -59,8 +59,13 @@ def _aligned(offset: int) -> int:
     return -(-offset // _ALIGNMENT) * _ALIGNMENT
 
 
+def _bytes(array: NDArray[Any]) -> memoryview:
+    """The memory of a contiguous array; a view, not a copy."""
+    return array.reshape(-1).view(np.uint8).data
+
+
 def _crc(array: NDArray[Any]) -> int:
-    return zlib.crc32(memoryview(array).cast("B")) if array.size else 0
+    return zlib.crc32(_bytes(array))
 
 
 def write(
@@ -92,8 +97,8 @@ def write(
             stream.write(_PREFIX.pack(_MAGIC, FORMAT_VERSION, len(header)))
             stream.write(header)
             for entry, array in zip(entries, contiguous.values(), strict=True):
-                stream.seek(base + entry["offset"])
-                stream.write(memoryview(array).cast("B") if array.size else b"")
+                stream.seek(base + int(str(entry["offset"])))
+                stream.write(_bytes(array))
             stream.truncate(base + offset)
             stream.flush()
             os.fsync(stream.fileno())
@@ -135,7 +140,8 @@ def _array(path: Path, mapped: NDArray[np.uint8], base: int, entry: Any) -> NDAr
     raw = mapped[base + offset : base + offset + size]
     if _crc(raw) != entry["crc32"]:
         raise ModelFileError(path, f"array {name}", "checksum differs")
-    return raw.view(dtype).reshape(shape)
+    array: NDArray[Any] = raw.view(dtype).reshape(shape)
+    return array
 
 
 def read(path: Path, source: str | None = None) -> CachedArrays:

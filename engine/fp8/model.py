@@ -77,7 +77,13 @@ class PackedModel:
     def nbytes(self) -> int:
         """Bytes that the weights take on a device."""
         matrices = sum(m.codes.nbytes + m.scales.nbytes for m in self.matrices.values())
-        rest = [self.embed, self.norms, self.final_norm, self.bias, self.rope_factors]
+        rest: list[NDArray[Any] | None] = [
+            self.embed,
+            self.norms,
+            self.final_norm,
+            self.bias,
+            self.rope_factors,
+        ]
         return matrices + sum(a.nbytes for a in rest if a is not None)
 
 

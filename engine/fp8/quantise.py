@@ -69,7 +69,8 @@ def _spread(scales: NDArray[np.float32], grouping: Grouping, columns: int) -> ND
 def _group_maxima(matrix: NDArray[np.float32], grouping: Grouping) -> NDArray[np.float32]:
     magnitude = np.abs(matrix)
     if grouping is Grouping.CHANNEL:
-        return magnitude.max(axis=1, keepdims=True)
+        largest: NDArray[np.float32] = magnitude.max(axis=1, keepdims=True)
+        return largest
     starts = np.arange(0, matrix.shape[1], grouping)
     maxima: NDArray[np.float32] = np.maximum.reduceat(magnitude, starts, axis=1)
     return maxima

@@ -28,9 +28,10 @@ QWEN = tiny_config(
     heads=(14, 2), head_dim=64, dim=896, ffn=4864, vocab=151936, bias=True, layers=24
 )
 
-# Spilled bytes a thread (stores), by architecture; measured with NVRTC 13.5, with a fifth to spare.
+# Spilled bytes a thread (stores), by architecture; measured with NVRTC 13.5, with some to
+# spare. On sm_120 ptxas spills far more for reasons not yet found.
 # Registers are capped at 65,536 / 384 threads = 168.
-MOST_SPILLED = {"sm_89": 9999, "sm_90a": 9999, "sm_120": 9999}
+MOST_SPILLED = {"sm_89": 800, "sm_90a": 800, "sm_120": 6000}
 VARIANTS = [
     ("smollm2", SMOLLM2, Grouping.CHANNEL, 2),
     ("smollm2", SMOLLM2, Grouping.G64, 2),
@@ -57,7 +58,6 @@ def test_variant_compiles_within_its_figures(
     built = build.compile_kernel(KernelVariant(config, grouping, wide, arch))
     assert built.cubin.startswith(b"\x7fELF")
     assert built.resources is not None
-    print(name, grouping.name, wide, arch, built.resources)
     assert built.resources.registers <= 168
     assert built.resources.spill_store_bytes <= MOST_SPILLED[arch]
 

@@ -129,15 +129,20 @@ def test_a_thousand_broken_schedules_are_rejected() -> None:
             validate(CONFIG, Grouping.CHANNEL, broken)
         except ScheduleError:
             continue
-        survivors.append((number, broken))
-    # A mutation may by chance give another sound schedule only where order within a block is free.
-    for _, broken in survivors:
-        assert sorted(map(repr, _all(broken))) in [sorted(map(repr, _all(g))) for g in good]
-    assert len(survivors) < 30
+        survivors.append(broken)
+    # The group of a block that only computes the head of the last token means nothing.
+    harmless = [b for b in survivors if _without_heads(b) in [_without_heads(g) for g in good]]
+    assert survivors == harmless
+    assert len(survivors) < 20
 
 
-def _all(schedule: Schedule) -> list[tuple[int, Instruction]]:
-    return [(b.group, i) for b in schedule.blocks for i in b.instructions]
+def _without_heads(schedule: Schedule) -> list[tuple[int, Instruction]]:
+    return [(b.group, i) for b in schedule.blocks for i in b.instructions if i.op is not Op.HEAD]
+
+
+def test_wide_groups_must_share_their_inputs() -> None:
+    with pytest.raises(ScheduleError, match="shares"):
+        validate(CONFIG, Grouping.CHANNEL, built(4, 16, 1, 4, False, False))
 
 
 def test_a_cycle_between_blocks_is_found() -> None:

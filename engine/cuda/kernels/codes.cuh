@@ -19,14 +19,14 @@ DEVICE uint4* code_row(const Params& p, int op, int token) {
 
 // Quantise tokens first .. first + count for product `op` of this layer, and publish them.
 DEVICE bool run_quantise(
-    const Params& p, const Smem& m, int op, int layer, int first, int count, int parity,
-    const Abort& abort) {
+    const Params& p, const Smem& m, int op, int layer, int first, int count, const Abort& abort) {
+    constexpr int PUBLISHED = 2;  // row of token_scale
     Shared& s = *m.shared;
     const Input in = input_of(p, s, op, layer);
     const u32 tag = tag_for(s.request, layer);
     const u32* words = reinterpret_cast<const u32*>(m.scratch);
     __syncthreads();  // the scratch may still be read by the instruction before
-    quantise_tokens<true>(m.scratch, parity, p, s, in, first, count, abort);
+    quantise_tokens<true>(m.scratch, PUBLISHED, p, s, in, first, count, abort);
     __syncthreads();
     if (s.failed) return false;
     const int row_units = code_units(in.units);
@@ -34,7 +34,7 @@ DEVICE bool run_quantise(
         uint4* row = code_row(p, op, first + column);
         const u32* from = words + column * (K_MAX / 4);
         for (int i = thread_index(); i < row_units; i += THREADS) {
-            uint4 v = make_uint4(__float_as_uint(s.token_scale[parity][column]), 0, 0, tag);
+            uint4 v = make_uint4(__float_as_uint(s.token_scale[PUBLISHED][column]), 0, 0, tag);
             if (i < row_units - 1) {
                 v.x = from[3 * i];
                 v.y = 3 * i + 1 < in.units ? from[3 * i + 1] : 0;
@@ -43,6 +43,7 @@ DEVICE bool run_quantise(
             store_unit(row + i, v);
         }
     }
+    __syncthreads();  // the next instruction fills the scratch
     return true;
 }
 

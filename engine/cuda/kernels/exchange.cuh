@@ -2,8 +2,7 @@
 // How blocks hand activations to each other: no barriers, no flags. Each 16-byte unit carries four
 // values and the 32-bit tag of the step that made it; a reader polls the data until the tag is right.
 //
-// A value is a float rounded to nearest even at 15 mantissa bits ("f24"); its low byte is one byte of
-// the tag. A tag is never used twice (request number * (LAYERS + 1) + layer + 1), so what an
+// A value is a float cut to 15 mantissa bits ("f24"); its low byte is one byte of the tag. A tag is never used twice (request number * (LAYERS + 1) + layer + 1), so what an
 // earlier step left in the buffer cannot be taken for new data.
 #pragma once
 #include "ptx.cuh"
@@ -24,17 +23,11 @@ DEVICE bool may_wait(const Abort& abort, u32& spins) {
     return false;
 }
 
-DEVICE u32 f24_bits(float v) {
-    u32 bits = __float_as_uint(v);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc00000u;  // NaN stays NaN when rounded
-    bits += 0x7fu + ((bits >> 8) & 1u);
-    return bits & 0xffffff00u;
-}
-
+// One byte permutation a value: bytes 1 to 3 of the float, and one byte of the tag.
 DEVICE uint4 tagged(float4 v, u32 tag) {
     return make_uint4(
-        f24_bits(v.x) | (tag & 0xffu), f24_bits(v.y) | (tag >> 8 & 0xffu),
-        f24_bits(v.z) | (tag >> 16 & 0xffu), f24_bits(v.w) | tag >> 24);
+        __byte_perm(__float_as_uint(v.x), tag, 0x3214), __byte_perm(__float_as_uint(v.y), tag, 0x3215),
+        __byte_perm(__float_as_uint(v.z), tag, 0x3216), __byte_perm(__float_as_uint(v.w), tag, 0x3217));
 }
 
 DEVICE float4 as_floats(uint4 v) {

@@ -58,15 +58,20 @@ DEVICE bool execute(const Params& p, const Smem& m, int4 ins, int parity, const 
         const int begin = ins.w & 0xffff, end = min(ins.w >> 16, r.count);
         if (begin >= end) return true;
         if (ins.x == OP_QUANTISE)
-            return run_quantise(p, m, ins.z, ins.y, r.first + begin, end - begin, parity, abort);
+            return run_quantise(p, m, ins.z, ins.y, r.first + begin, end - begin, abort);
         const AttentionWork work = {ins.y, ins.z, r.first + begin, end - begin};
         return run_attention(p, m, work, abort);
     }
     if (r.count == 0) return true;
     const Work work = {ins.x, ins.y, ins.z, ins.w};
-    if (WIDE == 1 || r.count <= TILE_TOKENS)
-        return run_phase<1>(p, m, work, r.first, r.count, parity, abort);
-    return run_phase<WIDE>(p, m, work, r.first, r.count, parity, abort);
+    if (WIDE > 1 && r.count > TILE_TOKENS && ins.x != OP_HEAD)
+        return run_phase<WIDE>(p, m, work, r.first, r.count, parity, abort);
+    // More than one turn only for the logits of all tokens of a long request.
+#pragma unroll 1
+    for (int at = 0; at < r.count; at += TILE_TOKENS, parity ^= 1)
+        if (!run_phase<1>(p, m, work, r.first + at, min(TILE_TOKENS, r.count - at), parity, abort))
+            return false;
+    return true;
 }
 
 constexpr int PREFETCH_DISTANCE = 4;  // instructions; most of a layer
@@ -92,7 +97,7 @@ DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
 #pragma unroll 1
     for (int i = 0; i < count; ++i) {
         if (!execute(p, m, ins[i], parity, abort)) return false;
-        parity ^= ins[i].x != OP_ATTENTION;
+        parity ^= ins[i].x <= OP_HEAD;
         // Once the results are out: others wait for those, nobody waits for this.
         if (i + PREFETCH_DISTANCE < count) prefetch(p, s, ins[i + PREFETCH_DISTANCE]);
         if (ins[i].x == OP_HEAD && rank) {

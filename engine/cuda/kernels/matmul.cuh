@@ -7,7 +7,8 @@
 #pragma once
 #include "codes.cuh"
 
-constexpr int AHEAD = 8;  // fragments in flight a lane; a multiple of every SEGMENT
+constexpr int STRAIGHT = 4;  // steps between branches; a multiple of every SEGMENT
+constexpr int AHEAD = 2 * STRAIGHT;  // fragments in flight a lane
 
 struct Work {
     int op, layer, first, count;  // row tiles first .. first + count
@@ -36,51 +37,72 @@ DEVICE Slice slice_of(const Params& p, const Work& work, int pass) {
 DEVICE void load_ahead(uint4 (&a)[AHEAD], const Slice& slice) {
     const u8* at = slice.codes + (u64)slice.begin * TILE_BYTES;
 #pragma unroll
-    for (int i = 0; i < AHEAD; ++i)
+    for (int i = 0; i < AHEAD; ++i) {
+        a[i] = make_uint4(0, 0, 0, 0);
         if (slice.begin + i < slice.end) a[i] = load_weights(at + i * TILE_BYTES);
+    }
 }
 
-// Accumulate one slice for NT tiles of 8 tokens. `acc` gets the FP32 sum of promoted segments.
+// FP32 sums and the tensor cores' own, which are added to them and cleared after each segment.
 template <int NT>
-DEVICE void multiply_slice(
-    float (&acc)[NT][4], uint4 (&a)[AHEAD], const Slice& slice, const u8* operand) {
-    const int lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
+struct Sums {
+    float acc[NT][4];
     Accumulator part[NT];
+};
+
+// STRAIGHT steps without a branch between them, so that loads, conversions and products overlap.
+// Missing steps at the end have zero weights and read the operand of the first: they add zero.
+template <int NT>
+DEVICE void multiply_steps(
+    Sums<NT>& sums, uint4 (&a)[AHEAD], int at, int left, int step, const u8* b, const u8* ahead,
+    const Slice& slice) {
+    const int g = (thread_index() & 31) >> 2;
+#pragma unroll
+    for (int i = 0; i < STRAIGHT; ++i) {
+        const Fragment w = fragment_of(a[at + i]);
+        a[at + i] = make_uint4(0, 0, 0, 0);
+        if (at + i + AHEAD < left) a[at + i] = load_weights(ahead + (at + i) * TILE_BYTES);
+        const u8* column = b + (at + i < left ? at + i : 0) * (STEP * CODE_BYTES);
+#pragma unroll
+        for (int n = 0; n < NT; ++n) sums.part[n].add(w, column + 8 * n * OPERAND_STRIDE);
+        if (i % SEGMENT != SEGMENT - 1) continue;
+        float low = 1.0f, high = 1.0f;
+        if (GROUP != 0) {
+            const int group = min(step + at + i, slice.end - 1) / SEGMENT / SEGMENTS_PER_GROUP;
+            low = __ldg(slice.scales + group * TILE_ROWS + g);
+            high = __ldg(slice.scales + group * TILE_ROWS + g + 8);
+        }
+#pragma unroll
+        for (int n = 0; n < NT; ++n) {
+#pragma unroll
+            for (int c = 0; c < 4; ++c) {
+                const float sum = sums.part[n].sum(c);
+                sums.acc[n][c] += GROUP == 0 ? sum : sum * (c < 2 ? low : high);
+            }
+            sums.part[n].clear();
+        }
+    }
+}
+
+// Accumulate one slice for NT tiles of 8 tokens.
+template <int NT>
+DEVICE void multiply_slice(Sums<NT>& sums, uint4 (&a)[AHEAD], const Slice& slice, const u8* operand) {
+    const int lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
 #pragma unroll
     for (int n = 0; n < NT; ++n) {
-        part[n].clear();
+        sums.part[n].clear();
 #pragma unroll
-        for (int c = 0; c < 4; ++c) acc[n][c] = 0.0f;
+        for (int c = 0; c < 4; ++c) sums.acc[n][c] = 0.0f;
     }
     const u8* b = operand + g * OPERAND_STRIDE + CODE_BYTES * (4 * t + slice.begin * STEP);
     const u8* ahead = slice.codes + (u64)(slice.begin + AHEAD) * TILE_BYTES;
 #pragma unroll 1
-    for (int left = slice.end - slice.begin, base = slice.begin; left > 0;
-         left -= AHEAD, base += AHEAD, b += AHEAD * STEP * CODE_BYTES, ahead += AHEAD * TILE_BYTES) {
-#pragma unroll
-        for (int i = 0; i < AHEAD; ++i) {
-            if (i >= left) break;
-            const Fragment w = fragment_of(a[i]);
-            if (i + AHEAD < left) a[i] = load_weights(ahead + i * TILE_BYTES);
-#pragma unroll
-            for (int n = 0; n < NT; ++n)
-                part[n].add(w, b + 8 * n * OPERAND_STRIDE + i * STEP * CODE_BYTES);
-            if (i % SEGMENT == SEGMENT - 1 || i + 1 == left) {
-                float low = 1.0f, high = 1.0f;
-                if (GROUP != 0) {
-                    const int group = (base + i) / SEGMENT / SEGMENTS_PER_GROUP;
-                    low = __ldg(slice.scales + group * TILE_ROWS + g);
-                    high = __ldg(slice.scales + group * TILE_ROWS + g + 8);
-                }
-#pragma unroll
-                for (int n = 0; n < NT; ++n) {
-#pragma unroll
-                    for (int c = 0; c < 4; ++c)
-                        acc[n][c] += GROUP == 0 ? part[n].sum(c) : part[n].sum(c) * (c < 2 ? low : high);
-                    part[n].clear();
-                }
-            }
-        }
+    for (int step = slice.begin; step < slice.end; step += AHEAD) {
+        const int left = slice.end - step;
+        multiply_steps<NT>(sums, a, 0, left, step, b, ahead, slice);
+        if (left > STRAIGHT) multiply_steps<NT>(sums, a, STRAIGHT, left, step, b, ahead, slice);
+        b += AHEAD * STEP * CODE_BYTES;
+        ahead += AHEAD * TILE_BYTES;
     }
 }
 
@@ -112,16 +134,27 @@ struct Outputs {
     float4 low, high;
 };
 
-// `at`: slice 0 of this thread's rows; slices are `stride` floats apart.
+// `at`: slice 0 of this thread's rows; slices are `stride` floats apart. Six loads at a time, then
+// the sums in order; slices that do not exist count as zero.
 DEVICE Outputs add_slices(const float* at, int slices, int stride) {
-    Outputs r;
-    r.low = *reinterpret_cast<const float4*>(at);
-    r.high = *reinterpret_cast<const float4*>(at + 8);
-#pragma unroll 4
-    for (int slice = 1; slice < slices; ++slice) {
-        at += stride;
-        r.low = add4(r.low, *reinterpret_cast<const float4*>(at));
-        r.high = add4(r.high, *reinterpret_cast<const float4*>(at + 8));
+    constexpr int TOGETHER = WARPS / 2;
+    Outputs r = {make_float4(0.0f, 0.0f, 0.0f, 0.0f), make_float4(0.0f, 0.0f, 0.0f, 0.0f)};
+#pragma unroll 1
+    for (int first = 0; first < slices; first += TOGETHER) {
+        float4 low[TOGETHER], high[TOGETHER];
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i) {
+            low[i] = high[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+            if (first + i >= slices) continue;
+            low[i] = *reinterpret_cast<const float4*>(at + i * stride);
+            high[i] = *reinterpret_cast<const float4*>(at + i * stride + 8);
+        }
+#pragma unroll
+        for (int i = 0; i < TOGETHER; ++i) {
+            r.low = add4(r.low, low[i]);
+            r.high = add4(r.high, high[i]);
+        }
+        at += TOGETHER * stride;
     }
     return r;
 }

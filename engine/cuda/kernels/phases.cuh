@@ -161,7 +161,8 @@ DEVICE bool run_phase(
     load_ahead(a, slice);
     Cell c;  // early where registers allow: then it costs nothing but the wait
     if (NT == 1) c = cell_of<NT>(p, s, work, 0, first_token, tokens);
-    if (s.shared_inputs && work.op != OP_HEAD)
+    // Wide phases always share their inputs: one copy less of the longer code (see `execute`).
+    if (NT > 1 || (s.shared_inputs && work.op != OP_HEAD))
         load_codes(operand, parity, p, s, work.op, work.layer, first_token, tokens, abort);
     else
         quantise_tokens<false>(
@@ -173,9 +174,9 @@ DEVICE bool run_phase(
     for (int pass = 0; pass * at_once < work.count; ++pass) {
         float* sums = partials + (pass & 1) * (WARPS * STRIDE);
         if (slice.begin < slice.end) {
-            float acc[NT][4];
-            multiply_slice<NT>(acc, a, slice, operand);
-            store_partial<NT>(sums + warp * STRIDE, acc);
+            Sums<NT> products;
+            multiply_slice<NT>(products, a, slice, operand);
+            store_partial<NT>(sums + warp * STRIDE, products.acc);
         }
         const bool more = (pass + 1) * at_once < work.count;
         if (more) {

@@ -66,7 +66,7 @@ struct Shared {
     Request request;
     int leave, failed, shared_inputs, group;
     u64 started;
-    float token_scale[2][TILE_TOKENS * WIDE];  // by parity of the product
+    float token_scale[3][TILE_TOKENS * WIDE];  // by parity of the product; 2: being published
     u32 largest[TILE_TOKENS * WIDE];           // bits of the largest magnitude
     float squares[WARPS][TILE_TOKENS * WIDE];
     u64 best[WARPS];
