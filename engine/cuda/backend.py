@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.backend import Logits
+from engine.backend import Logits, check_rows
 from engine.config import ModelConfig
 from engine.cuda.driver import Context, DeviceFacts
 from engine.cuda.engine import GpuEngine, Residency, Tuning
 from engine.cuda.errors import CudaError
 from engine.cuda.mailbox import Reply, Want
-from engine.errors import ContextOverflowError
+from engine.errors import BackendClosedError
 from engine.fp8.model import PackedModel
 
 _log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class CudaBackend:
     ) -> None:
         self._config = model.config
         self._max_context = min(max_context, model.config.context_length)
-        self._filled = 0
+        self._held = 0
         self._context = Context(device)
         try:
             self._engine = GpuEngine(
@@ -98,29 +98,38 @@ class CudaBackend:
         """
         return self._run(tokens, position, count, Want.TOP)
 
+    def forward_branches(self, branches: Sequence[Sequence[int]], position: int) -> Logits:
+        """See `engine.backend.Backend.forward_branches`: one request a branch."""
+        if not branches:
+            raise ValueError("no branch to compute")
+        for branch in branches:
+            self._check(branch, position)
+        rows = [self.forward(branch, position) for branch in branches]
+        self._held = position
+        return np.stack(rows)
+
     def _check(self, tokens: Sequence[int], position: int) -> None:
-        if not tokens:
-            raise ValueError("forward needs at least one token")
-        if position < 0 or position > self._filled:
-            raise ValueError(f"position {position} leaves a gap after {self._filled} known rows")
-        if min(tokens) < 0 or max(tokens) >= self._config.vocab_size:
-            raise ValueError(f"a token id is outside the vocabulary of {self._config.vocab_size}")
-        if position + len(tokens) > self._max_context:
-            raise ContextOverflowError(
-                f"{position + len(tokens)} tokens do not fit the context of {self._max_context}"
-            )
+        if self._context.closed:
+            raise BackendClosedError("the GPU backend is closed")
+        check_rows(
+            tokens,
+            position,
+            held=self._held,
+            max_context=self._max_context,
+            vocab_size=self._config.vocab_size,
+        )
 
     def _run(self, tokens: Sequence[int], position: int, top: int, want: Want) -> Reply:
         self._check(tokens, position)
         self._context.make_current()
-        self._filled = position
+        self._held = position
         most = self._engine.most_tokens
         starts = range(0, len(tokens), most)
         for start in starts[:-1]:
             self._engine.run(tokens[start : start + most], position + start)
         last = tokens[starts[-1] :]
         reply = self._engine.run(last, position + starts[-1], top=top, want=want)
-        self._filled = position + len(tokens)
+        self._held = position + len(tokens)
         return reply
 
     def close(self) -> None:

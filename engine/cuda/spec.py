@@ -123,7 +123,8 @@ def silu_gate(tiles: Floats) -> Floats:
     gate, up = split[..., 0, :], split[..., 1, :]
     with np.errstate(over="ignore"):  # exp(-gate) may overflow to infinity: silu is then -0
         mixed = gate / (np.float32(1) + np.exp(-gate)) * up
-    return mixed.reshape(*tiles.shape[:-1], -1)
+    gated: Floats = mixed.astype(np.float32).reshape(*tiles.shape[:-1], -1)
+    return gated
 
 
 def to_half(values: Floats) -> NDArray[np.float16]:

@@ -45,7 +45,8 @@ def test_built_schedules_are_sound(seed: int) -> None:
     workers = chance.randint(1, blocks)
     width = 8 * chance.randint(1, 4)
     groups = chance.randint(1, min(workers, 128 // width))
-    schedule = built(blocks, width, groups, workers, chance.random() < 0.5, chance.random() < 0.5)
+    shared = width > 8 or chance.random() < 0.5
+    schedule = built(blocks, width, groups, workers, chance.random() < 0.5, shared)
     validate(CONFIG, Grouping.CHANNEL, schedule)
     words = schedule.encode(schedule.length)
     assert words.shape == (blocks, schedule.length, 4)
