@@ -53,7 +53,7 @@ class Tuning:
     wide: int = 2  # tiles of 8 tokens that one block computes at once in long requests
     few_workers: int = 96  # blocks for requests of at most 8 tokens
     many_workers: int = 1 << 16  # blocks for longer ones, at most all
-    share_from: int = 2  # tokens from which one block quantises a token's inputs for all
+    share_from: int = 1  # tokens from which one block quantises a token's inputs for all
     ring: int = 64
     wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
     lease_ms: int = 500

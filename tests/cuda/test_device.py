@@ -92,7 +92,9 @@ def test_incremental_equals_full_bit_for_bit(gpu: Context, kernels: Path, name: 
         assert np.array_equal(engine.logits(8), full[at : at + 8]), at
 
 
-@pytest.mark.parametrize("tuning", [Tuning(wide=1), Tuning(wide=4), Tuning(few_workers=24)])
+@pytest.mark.parametrize(
+    "tuning", [Tuning(wide=1), Tuning(wide=4), Tuning(few_workers=24), Tuning(share_from=9)]
+)
 def test_tuning_changes_no_bit(gpu: Context, kernels: Path, tuning: Tuning) -> None:
     config = SHAPES["9/3"]
     model, tokens = packed(config), tokens_for(config, 100)
