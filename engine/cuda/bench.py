@@ -147,6 +147,7 @@ def bench(model: PackedModel, kernels: Path, runs: int, repeats: int) -> dict[st
         "python": platform.python_version(),
         "parameters": model.config.parameters,
         "weights_bytes": model.nbytes,
+        "driver_release": nvml.nvmlSystemGetDriverVersion() if nvml is not None else "",
         "sensors_before": _sensors(nvml),
         "residencies": {},
     }
@@ -157,7 +158,7 @@ def bench(model: PackedModel, kernels: Path, runs: int, repeats: int) -> dict[st
             if residency is Residency.RESIDENT and facts.watchdog:
                 continue
             result["device"] = facts.name
-            result["driver"] = facts.driver
+            result["cuda_of_driver"] = facts.driver
             result["kernel"] = backend.engine.kernel.key
             part = {
                 "latency": latencies(backend, tokens, runs),
