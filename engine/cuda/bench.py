@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure the GPU engine: latencies by residency, determinism, and PyTorch FP16 in the same run.
+
+    python -m engine.cuda.bench MODEL --json result.json [--runs 2000] [--repeats 100000]
+
+MODEL is a model file, a folder, or `random:smollm2` (the shape of SmolLM2-135M with random weights).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import importlib
+import json
+import platform
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from engine.config import ModelConfig
+from engine.cuda.backend import CudaBackend
+from engine.cuda.engine import Residency
+from engine.cuda.random_source import RandomSource
+from engine.formats import open_model
+from engine.fp8.model import PackedModel, open_cached, quantise_model
+
+PROMPT: Final = 128
+SMOLLM2_SHAPE: Final = ModelConfig(
+    architecture="llama",
+    vocab_size=49152,
+    dim=576,
+    n_layers=30,
+    n_heads=9,
+    n_kv_heads=3,
+    head_dim=64,
+    ffn_dim=1536,
+    context_length=2048,
+    norm_eps=1e-5,
+    rope_theta=10000.0,
+    tied_head=True,
+    name="SmolLM2-135M shape, random weights",
+)
+_WARM: Final = 50  # runs before the first that counts
+
+
+def percentiles(nanoseconds: Sequence[int]) -> dict[str, float]:
+    """Microseconds at 50, 90, 99 and 100 percent."""
+    points = np.percentile(np.asarray(nanoseconds, dtype=np.float64) / 1000, [50, 90, 99, 100])
+    return dict(zip(("p50", "p90", "p99", "max"), np.round(points, 2).tolist(), strict=True))
+
+
+def _nvml() -> Any | None:
+    try:
+        module = importlib.import_module("pynvml")
+        module.nvmlInit()
+    except Exception:  # noqa: BLE001 - NVML is optional; any failure means "no readings"
+        return None
+    return module
+
+
+def _sensors(nvml: Any | None) -> dict[str, float]:
+    if nvml is None:
+        return {}
+    handle = nvml.nvmlDeviceGetHandleByIndex(0)
+    return {
+        "sm_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM),
+        "memory_mhz": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM),
+        "watts": nvml.nvmlDeviceGetPowerUsage(handle) / 1000,
+        "celsius": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU),
+    }
+
+
+def measure(run: Callable[[], int], runs: int) -> dict[str, Any]:
+    """Time `run`, which returns the device's own nanoseconds; host time is around the call."""
+    host, device = [], []
+    for _ in range(runs + _WARM):
+        start = time.perf_counter_ns()
+        spent = run()
+        host.append(time.perf_counter_ns() - start)
+        device.append(spent)
+    return {
+        "runs": runs,
+        "host_us": percentiles(host[_WARM:]),
+        "device_us": percentiles(device[_WARM:]),
+    }
+
+
+def latencies(backend: CudaBackend, tokens: list[int], runs: int) -> dict[str, Any]:
+    """The prompt in one go, then 1, 2, 4, 8 tokens at its end."""
+    result = {"128->1": measure(lambda: backend.best(tokens, 0).device_ns, runs)}
+    for count in (1, 2, 4, 8):
+        at = PROMPT - count
+        result[f"+{count}"] = measure(
+            lambda at=at: backend.best(tokens[at:], at).device_ns,  # type: ignore[misc]
+            runs,
+        )
+    result["+1 top 8"] = measure(lambda: backend.best(tokens[-1:], PROMPT - 1, 8).device_ns, runs)
+    return result
+
+
+def output_hashes(backend: CudaBackend, tokens: list[int], repeats: int) -> dict[str, Any]:
+    """Hash of the whole logits of the prompt, then `repeats` runs of prompt or suffix by reply."""
+    logits = hashlib.sha256(backend.forward(tokens, 0).tobytes()).hexdigest()
+    seen: dict[str, int] = {}
+    for index in range(repeats):
+        at = 0 if index % 100 == 0 else PROMPT - 1 - index % 8
+        reply = backend.best(tokens[at:], at, 8)
+        fields = [(c.token, c.logit, c.log_probability) for c in reply.candidates]
+        digest = hashlib.sha256(np.array(fields, dtype=np.float64).tobytes()).hexdigest()[:16]
+        seen[digest] = seen.get(digest, 0) + 1
+    return {"logits_sha256": logits, "repeats": repeats, "distinct_replies": len(seen)}
+
+
+def incremental(backend: CudaBackend, tokens: list[int]) -> dict[str, Any]:
+    """Whether full prefill and prefix + rest give the same bits, at every prefix length."""
+    full = backend.forward(tokens, 0)
+    wrong = []
+    for prefix in range(1, PROMPT):
+        backend.forward(tokens[:prefix], 0)
+        if not np.array_equal(backend.forward(tokens[prefix:], prefix), full):
+            wrong.append(prefix)
+    return {"prefixes": PROMPT - 1, "different": wrong}
+
+
+def _model(name: str, cache: Path) -> PackedModel:
+    if name == "random:smollm2":
+        return quantise_model(RandomSource(SMOLLM2_SHAPE))
+    source = open_model(name)
+    try:
+        return open_cached(source, cache / f"{Path(name).name}.fp8")
+    finally:
+        source.close()
+
+
+def bench(model: PackedModel, kernels: Path, runs: int, repeats: int) -> dict[str, Any]:
+    """All measurements of one model on GPU 0, as a JSON-ready object."""
+    nvml = _nvml()
+    random = np.random.default_rng(0)
+    tokens = [int(t) for t in random.integers(0, model.config.vocab_size, PROMPT)]
+    result: dict[str, Any] = {
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "python": platform.python_version(),
+        "parameters": model.config.parameters,
+        "weights_bytes": model.nbytes,
+        "driver_release": nvml.nvmlSystemGetDriverVersion() if nvml is not None else "",
+        "sensors_before": _sensors(nvml),
+        "residencies": {},
+    }
+    for residency in Residency:
+        backend = CudaBackend(model, 256, kernels, residency=residency)
+        try:
+            facts = backend.facts
+            if residency is Residency.RESIDENT and facts.watchdog:
+                continue
+            result["device"] = facts.name
+            result["cuda_of_driver"] = facts.driver
+            result["kernel"] = backend.engine.kernel.key
+            part = {
+                "latency": latencies(backend, tokens, runs),
+                "sensors": _sensors(nvml),
+                "determinism": output_hashes(backend, tokens, repeats),
+            }
+            if residency is Residency.LAUNCH:
+                part["incremental"] = incremental(backend, tokens)
+            result["residencies"][residency.value] = part
+        finally:
+            backend.close()
+    hashes = {part["determinism"]["logits_sha256"] for part in result["residencies"].values()}
+    result["same_logits_in_all_residencies"] = len(hashes) == 1
+    result["sensors_after"] = _sensors(nvml)
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Command line; prints the JSON and writes it to a file."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("model")
+    parser.add_argument("--json", type=Path, required=True)
+    parser.add_argument("--runs", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--cache", type=Path, default=Path("build") / "fp8")
+    parser.add_argument("--commit", default="")
+    parser.add_argument("--torch", action="store_true", help="PyTorch FP16 baselines as well")
+    options = parser.parse_args(arguments)
+    model = _model(options.model, options.cache)
+    result = bench(model, options.cache, options.runs, options.repeats)
+    result |= {"model": options.model, "commit": options.commit}
+    if options.torch:
+        baseline = importlib.import_module("engine.cuda.baseline")
+        result["torch_fp16"] = baseline.measure(model.config, min(options.runs, 300))
+    options.json.parent.mkdir(parents=True, exist_ok=True)
+    options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

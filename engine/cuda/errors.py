@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why the GPU cannot be used, or stopped. Each message says what to do; the caller may fall back to CPU."""
+
+from __future__ import annotations
+
+from engine.errors import EngineError
+
+
+class CudaError(EngineError):
+    """A driver call failed. `call` names it, `result` is CUDA's own name of the error."""
+
+    code = "cuda"
+
+    def __init__(self, call: str, result: str, advice: str = "") -> None:
+        super().__init__(f"{call} failed: {result}" + (f"; {advice}" if advice else ""))
+        self.call = call
+        self.result = result
+
+
+class NoDeviceError(EngineError):
+    """No NVIDIA GPU, no driver, or cuda-python is not installed."""
+
+    code = "cuda-no-device"
+
+
+class DriverTooOldError(EngineError):
+    """The driver is older than the CUDA version that the engine is built on."""
+
+    code = "cuda-driver-old"
+
+
+class UnsupportedDeviceError(EngineError):
+    """The GPU has no FP8 tensor cores, or cannot do what was asked for."""
+
+    code = "cuda-device-unsupported"
+
+
+class DeviceLostError(CudaError):
+    """The context is gone (suspend, reset, watchdog): close the backend and open it anew."""
+
+    code = "cuda-device-lost"
+
+
+class KernelTimeoutError(EngineError):
+    """The kernel gave up a wait, or did not answer in time."""
+
+    code = "cuda-timeout"
+
+
+class CompileError(EngineError):
+    """NVRTC refused the kernel; the message carries its log."""
+
+    code = "cuda-compile"
+
+
+class ScheduleError(EngineError):
+    """A schedule that would hang, or would compute something twice or never."""
+
+    code = "cuda-schedule"

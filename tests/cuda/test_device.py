@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel on a real GPU against the interpreter: same shapes, same tokens, same caches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.config import ModelConfig, RopeLayout
+from engine.cuda import schedule
+from engine.cuda.driver import Context
+from engine.cuda.engine import GpuEngine, Residency, Tuning
+from engine.cuda.interpreter import Interpreter
+from engine.cuda.mailbox import Want
+from engine.fp8.model import PackedModel, quantise_model
+from engine.fp8.quantise import Grouping
+from tests.helpers.random_source import RandomSource, tiny_config
+
+CONTEXT = 320
+SHAPES = {
+    "9/3": tiny_config(heads=(9, 3), head_dim=64, dim=576, ffn=1536, vocab=1000),
+    "4/4": tiny_config(heads=(4, 4), head_dim=16, dim=64, ffn=96, vocab=50, tied=False),
+    "14/2": tiny_config(heads=(14, 2), head_dim=64, dim=896, ffn=1216, vocab=515, bias=True),
+    "32/8": tiny_config(heads=(32, 8), head_dim=64, dim=2048, ffn=4096, vocab=777, layers=1),
+    "interleaved": tiny_config(
+        heads=(6, 2), head_dim=32, dim=192, ffn=224, vocab=129, layout=RopeLayout.INTERLEAVED
+    ),
+}
+
+
+def packed(config: ModelConfig, grouping: Grouping = Grouping.CHANNEL) -> PackedModel:
+    return quantise_model(RandomSource(config), grouping)
+
+
+def tokens_for(config: ModelConfig, count: int, seed: int = 1) -> list[int]:
+    random = np.random.default_rng(seed)
+    return [int(t) for t in random.integers(0, config.vocab_size, count)]
+
+
+def interpreted(model: PackedModel, tokens: list[int]) -> np.ndarray:
+    built = schedule.build(model.config, model.grouping, 16, width=128, workers=8, all_logits=True)
+    return Interpreter(model, CONTEXT).run(built, tokens, 0)
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+@pytest.mark.parametrize("grouping", [Grouping.CHANNEL, Grouping.G64, Grouping.G192])
+@pytest.mark.parametrize("name", SHAPES)
+def test_logits_match_the_interpreter(
+    gpu: Context, kernels: Path, name: str, grouping: Grouping
+) -> None:
+    config = SHAPES[name]
+    model = packed(config, grouping)
+    engine = GpuEngine(gpu, model, CONTEXT, kernels)
+    tokens = tokens_for(config, 128)
+    expected = interpreted(model, tokens)
+    for count in (1, 2, 7, 8, 9, 40, 127, 128):
+        engine.run(tokens[:count], 0, want=Want.ALL_LOGITS)
+        found = engine.logits(count)
+        apart = [distance(a, b) for a, b in zip(found, expected, strict=False)]
+        # The last bit of a sum can flip an e4m3 code (a step of 6%), and then others follow: such
+        # a token ends up within the noise of the format. Without a flip it agrees to float32.
+        assert min(apart) < 1e-4, count
+        assert max(apart) < 0.1, count
+        reply = engine.run(tokens[:count], 0, top=4)
+        order = np.argsort(-found[-1], kind="stable")[:4]
+        assert [c.token for c in reply.candidates] == [int(t) for t in order]
+        wide = found[-1].astype(np.float64)
+        norm = wide.max() + np.log(np.exp(wide - wide.max()).sum())
+        for candidate in reply.candidates:
+            assert candidate.logit == found[-1, candidate.token]
+            assert candidate.log_probability == pytest.approx(candidate.logit - norm, abs=1e-3)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_incremental_equals_full_bit_for_bit(gpu: Context, kernels: Path, name: str) -> None:
+    config = SHAPES[name]
+    engine = GpuEngine(gpu, packed(config), CONTEXT, kernels)
+    tokens = tokens_for(config, 128)
+    engine.run(tokens, 0, want=Want.ALL_LOGITS)
+    full = engine.logits(128)
+    for prefix in (1, 5, 8, 31, 32, 33, 64, 100, 120, 127):
+        engine.run(tokens[:prefix], 0)
+        engine.run(tokens[prefix:], prefix, want=Want.LOGITS)
+        assert np.array_equal(engine.logits(1)[0], full[-1]), prefix
+    for at in range(0, 128, 8):
+        engine.run(tokens[at : at + 8], at, want=Want.ALL_LOGITS)
+        assert np.array_equal(engine.logits(8), full[at : at + 8]), at
+
+
+@pytest.mark.parametrize(
+    "tuning", [Tuning(wide=1), Tuning(wide=4), Tuning(few_workers=24), Tuning(share_from=9)]
+)
+def test_tuning_changes_no_bit(gpu: Context, kernels: Path, tuning: Tuning) -> None:
+    config = SHAPES["9/3"]
+    model, tokens = packed(config), tokens_for(config, 100)
+    results = []
+    for choice in (Tuning(), tuning):
+        engine = GpuEngine(gpu, model, CONTEXT, kernels, tuning=choice)
+        engine.run(tokens[:95], 0)
+        engine.run(tokens[95:], 95, want=Want.LOGITS)
+        results.append(engine.logits(1))
+    assert np.array_equal(*results)
+
+
+def test_positions_past_one_request(gpu: Context, kernels: Path) -> None:
+    config = SHAPES["interleaved"]
+    model, tokens = packed(config), tokens_for(config, 300)
+    engine = GpuEngine(gpu, model, CONTEXT, kernels)
+    for at in range(0, 300, 100):
+        engine.run(tokens[at : at + 100], at, want=Want.LOGITS)
+    reference = Interpreter(model, CONTEXT)
+    built = schedule.build(config, model.grouping, 8, width=128)
+    for at in range(0, 300, 100):
+        expected = reference.run(built, tokens[at : at + 100], at)
+    assert distance(engine.logits(1), expected) < 0.1
+
+
+@pytest.mark.parametrize("residency", list(Residency))
+def test_residencies_give_the_same_bits(gpu: Context, kernels: Path, residency: Residency) -> None:
+    config = SHAPES["9/3"]
+    if residency is Residency.RESIDENT and gpu.facts.watchdog:
+        pytest.skip("this GPU drives a display")
+    model, tokens = packed(config), tokens_for(config, 60)
+    results = []
+    for kind in (Residency.LAUNCH, residency):
+        engine = GpuEngine(gpu, model, CONTEXT, kernels, residency=kind)
+        for at in range(0, 60, 6):
+            engine.run(tokens[at : at + 6], at, want=Want.LOGITS)
+        results.append(engine.logits(1))
+        engine.leave()
+        assert gpu.idle()
+    assert np.array_equal(*results)
+
+
+def test_padded_vocabulary_never_wins(gpu: Context, kernels: Path) -> None:
+    config = SHAPES["4/4"]  # 50 rows in 4 tiles of 16: 14 padded rows with logit 0
+    source = RandomSource(config)
+    model = quantise_model(source, Grouping.CHANNEL)
+    engine = GpuEngine(gpu, model, CONTEXT, kernels)
+    for seed in range(40):
+        reply = engine.run(tokens_for(config, 3, seed), 0, top=16)
+        ids = [c.token for c in reply.candidates]
+        assert max(ids) < config.vocab_size
+        assert len(set(ids)) == 16
