@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from firmware_bridge.discovery.candidates import (
@@ -27,6 +27,7 @@ from firmware_bridge.errors import (
     DevicePermissionError,
     TransportError,
 )
+from firmware_bridge.neighbours import is_open_elsewhere
 from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.via.channel import ViaChannelTransport
 
@@ -64,19 +65,23 @@ class DeviceOpener:
         make_transport: Callable[[Candidate], Transport],
         *,
         selected: DeviceIdentity | None = None,
+        tiers: Collection[Tier] = (Tier.MODULE, Tier.SERIAL),
         is_claimed: Callable[[int, int], bool] = lambda vendor, product: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`candidates` gives the newest list (`DeviceWatch.candidates`). `is_claimed` tells whether another
-        program took such a USB device (vendor, product) from the system.
+        """`candidates` gives the newest list (`DeviceWatch.candidates`). `tiers`: what will do; those of
+        `StockLights` are `(Tier.LIGHTS,)`. `is_claimed` tells whether another program took such a USB
+        device (vendor, product) from the system.
         """
         self._candidates = candidates
         self._make_transport = make_transport
         self._selected = selected
+        self._tiers = tiers
         self._is_claimed = is_claimed
         self._clock = clock
         self._seen: dict[tuple[str, DeviceIdentity], _Seen] = {}
-        self._last: DeviceIdentity | None = None  # the board that was given last
+        self._last: DeviceIdentity | None = None  # the board that was given last, and its path then
+        self._path = ""
 
     def __call__(self) -> Transport:
         """The keyboard to open now.
@@ -95,12 +100,16 @@ class DeviceOpener:
             except TransportError as error:
                 problems.append(error)
                 continue
-            if verdict.tier in (Tier.MODULE, Tier.SERIAL):
-                self._last = candidate.identity
+            if verdict.tier in self._tiers:
+                self._last, self._path = candidate.identity, candidate.path
                 transport = self._make_transport(candidate)
                 return ViaChannelTransport(transport) if verdict.via_channel else transport
             rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
         raise self._failure(problems, rejected)
+
+    def is_open_elsewhere(self) -> bool:
+        """Whether another program has the keyboard open that was given last (`others_present` of `Link`)."""
+        return bool(self._path) and is_open_elsewhere(self._path)
 
     def _remember(self, present: Sequence[Candidate]) -> None:
         now = self._clock()
@@ -124,7 +133,8 @@ class DeviceOpener:
         seen = self._seen[candidate.path, candidate.identity]
         if seen.verdict is not None and not seen.must_ask(now):
             return seen.verdict
-        had_module = self._last is not None and is_same_board(self._last, candidate.identity)
+        is_last = self._last is not None and is_same_board(self._last, candidate.identity)
+        had_module = is_last and Tier.LIGHTS not in self._tiers
         transport = self._make_transport(candidate)
         try:
             transport.open()
@@ -160,7 +170,6 @@ class DeviceOpener:
             )
         if problems:
             return problems[0]
-        name = (
-            "No keyboard with the Thock module" if self._selected is None else "The chosen keyboard"
-        )
+        wanted = "lights for Thock" if Tier.LIGHTS in self._tiers else "the Thock module"
+        name = f"No keyboard with {wanted}" if self._selected is None else "The chosen keyboard"
         return DeviceGoneError(f"{name} was not found.", " ".join(rejected))

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from firmware_bridge.discovery.candidates import Candidate
 from firmware_bridge.discovery.detect import Finding, Tier, detect
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.events import BridgeEvent, EventsDropped, KeyPressed, KeyReleased
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.link import Link
@@ -19,8 +22,10 @@ from firmware_bridge.link_state import LinkProblem, LinkState
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
 from firmware_bridge.protocol.messages import Hello, Nak, NakReason
+from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.channel import ViaChannelTransport
 from firmware_bridge.via.protocol import ForbiddenRequestError
+from firmware_bridge.via.stock_lights import StockLights
 from tests.helpers.polled_core import PolledCore
 from tests.helpers.qmk_board import FakeBoard
 from tests.helpers.qmk_build import CHANNEL, OLED, RGB
@@ -171,6 +176,37 @@ def test_the_opener_gives_a_link_the_way_through_the_channel() -> None:
     assert link.wait_for(LinkState.READY, 10)
     assert link.stop()
     assert not peer.trapped
+
+
+def test_the_opener_finds_keyboards_for_lights_too(tmp_path: Path) -> None:
+    node = tmp_path / "hidraw1"
+    node.touch()
+    peers = {str(node): ViaBoard(12), str(tmp_path / "hidraw2"): KeychronWithModule()}
+    candidates = [
+        Candidate(path, transport_of(peer, path).identity, True, "", 1, 32)
+        for path, peer in peers.items()
+    ]
+    opener = DeviceOpener(
+        lambda: candidates,
+        lambda candidate: transport_of(peers[candidate.path]),
+        tiers=(Tier.LIGHTS,),
+    )
+    assert not opener.is_open_elsewhere()
+    lights = StockLights(
+        opener, lambda event: None, BaselineStore(tmp_path / "lights.json"),
+        others_present=opener.is_open_elsewhere,
+    )  # fmt: skip
+    lights.start()
+    assert lights.wait_for(LinkState.READY, 10)
+    assert lights.stop()
+    assert not opener.is_open_elsewhere()
+    moved = str(tmp_path / "hidraw9")  # plugged in anew
+    peers[moved] = peers[str(node)]
+    candidates[0] = replace(candidates[0], path=moved)
+    assert opener().identity == candidates[0].identity
+    candidates.pop(0)
+    with pytest.raises(DeviceGoneError, match="No keyboard with lights"):
+        opener()
 
 
 class PolledLab(SessionLab):
