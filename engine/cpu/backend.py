@@ -63,10 +63,10 @@ class CpuBackend:
         )
         _check_memory(weight_bytes(source) + math.prod(cache_shape) * FLOAT_BYTES)
         torch.set_num_threads(threads or _usable_threads())
-        self._weights: Weights | None = load_weights(source)
         cos, sin = rope_tables(source, self._max_context)
         self._cos = torch.from_numpy(cos.astype(np.float32))  # (max_context, e/2)
         self._sin = torch.from_numpy(sin.astype(np.float32))
+        self._weights: Weights | None = load_weights(source)
         self._cache = torch.zeros(cache_shape)
         self._held = 0
         self._written = 0  # columns of the cache that were ever used
@@ -125,6 +125,7 @@ class CpuBackend:
     def _forward(self, tokens: Sequence[int], position: int, *, last_only: bool) -> Logits:
         weights = self._check(tokens, position)
         n = len(tokens)
+        self._held = position  # until the rows after it are written
         with torch.inference_mode():
             rows = torch.arange(position, position + n)
             seen = torch.arange(position + n) <= rows[:, None]  # the columns up to a row's own

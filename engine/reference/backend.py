@@ -35,13 +35,13 @@ class ReferenceBackend:
     ) -> None:
         self._config = config = source.config
         self._max_context = min(max_context, config.context_length)
+        cos, sin = rope_tables(source, self._max_context)
+        self._cos, self._sin = cos.astype(dtype), sin.astype(dtype)  # (positions, e/2)
         self._weights = {
             name: source.tensor(name).astype(dtype)
             for name in source.tensor_names()
             if name != ROPE_FACTORS
         }
-        cos, sin = rope_tables(source, self._max_context)
-        self._cos, self._sin = cos.astype(dtype), sin.astype(dtype)  # (positions, e/2)
         cache_shape = (config.n_layers, self._max_context, config.n_kv_heads, config.head_dim)
         self._keys = np.zeros(cache_shape, dtype)
         self._values = np.zeros(cache_shape, dtype)
@@ -64,6 +64,7 @@ class ReferenceBackend:
         """As `Backend.forward_all`."""
         self._check(tokens, position)
         w, eps = self._weights, self._config.norm_eps
+        self._held = position  # until the rows after it are written
         x = w["embed"][list(tokens)]  # (n, d)
         for i in range(self._config.n_layers):
             x = x + self._attention(i, rms_norm(x, w[f"layers.{i}.attn_norm"], eps), position)

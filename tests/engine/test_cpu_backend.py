@@ -51,6 +51,17 @@ def test_both_linears_agree(rows: int, bias: bool) -> None:
     )
 
 
+def test_rows_of_a_failed_forward_are_invalid(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = CpuBackend(tiny_source(), threads=1)
+    backend.forward(TOKENS, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(backend, "_norm", lambda *_: pytest.fail("as if memory had run out"))
+        with pytest.raises(pytest.fail.Exception):
+            backend.forward([1, 2], 10)
+    with pytest.raises(ValueError, match="holds 10 rows"):
+        backend.forward([1], 11)
+
+
 def test_too_little_memory_is_said_before_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     source = tiny_source()
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=0))
