@@ -188,7 +188,7 @@ def test_the_opener_finds_keyboards_for_lights_too(tmp_path: Path) -> None:
     ]
     opener = DeviceOpener(
         lambda: candidates,
-        lambda candidate: transport_of(peers[candidate.path]),
+        lambda c: transport_of(peers[c.path], c.identity.location),
         tiers=(Tier.LIGHTS,),
     )
     assert not opener.is_open_elsewhere()
