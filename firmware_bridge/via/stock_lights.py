@@ -333,10 +333,13 @@ class StockLights:
                 left_s = self._options.unlock_check_s
             elif left_s <= 0:
                 break
+            heard = conversation.stats.foreign
             try:
                 conversation.listen(min(left_s, self._options.poll_s))
             except OtherProgramError:
                 problem = LinkProblem.OTHER_PROGRAM
+            if conversation.stats.foreign != heard:  # Vial asks 5 times a second how far it is
+                until = self._clock() + self._options.unlock_check_s
         self._seen_at = (self._clock(), self._wall_clock())
 
     def _be_ready(self, found: FoundBoard, transport: Transport) -> None:

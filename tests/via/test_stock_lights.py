@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,7 +243,7 @@ def test_it_goes_on_when_the_program_has_closed_the_keyboard(
 def test_nothing_is_set_while_vial_is_being_unlocked(begins: str, store: BaselineStore) -> None:
     peer = VialBoard(rgb_leds=9, unlocking=begins == "before")
     desk = LightsDesk(peer, store)
-    lights = desk.lights()
+    lights = desk.lights(replace(QUICK, unlock_check_s=0.2))
     lights.set_lights(BLUE)
     if begins != "before":
         wait_until(lambda: lights._shown == BLUE)
@@ -250,9 +251,16 @@ def test_nothing_is_set_while_vial_is_being_unlocked(begins: str, store: Baselin
         lights.set_lights(RED)
     assert lights.wait_for(LinkState.PAUSED, 10)
     assert lights.problem is LinkProblem.UNLOCKING
-    time.sleep(0.15)
+    time.sleep(0.5)
     asked = {write[:2] for write in peer.writes[-2:]}
     assert asked == {b"\xfe\x05"}
+    desk.overhear(b"\0\1\x32")  # Vial asks too: now we listen only
+    wait_until(lambda: not desk.transports[-1]._queue)
+    count = len(peer.writes)
+    for _ in range(20):
+        desk.overhear(b"\0\1\x31")
+        time.sleep(0.005)
+    assert len(peer.writes) <= count + 1
     peer.unlocking = False
     assert lights.wait_for(LinkState.READY, 10)
     wait_until(lambda: lights._shown in (BLUE, RED) and peer.rgb.effect == 2)
