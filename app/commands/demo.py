@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
 import sys
 from pathlib import Path
 
 import click
 
-from app.commands.options import DEFAULT_MODEL, model_path
+from app.commands.options import DEFAULT_MODEL, announce_recording, model_path
 from app.demo.blocks import style_for
 from app.demo.player import ScriptPlayer
 from app.demo.script import Line, ScriptError, parse_script
@@ -28,8 +29,9 @@ _BORDER = 4
     help="fake: scripted replies, no model needed.",
 )  # fmt: skip
 @click.option(
-    "--geometry", type=click.Choice(list(GEOMETRIES)), default="128x64", show_default=True
-)
+    "--geometry", type=click.Choice(["auto", *GEOMETRIES]), default="auto", show_default=True,
+    help="Size of the OLED in pixels; auto: what the terminal has room for.",
+)  # fmt: skip
 @click.option(
     "--mode", type=click.Choice([m.value for m in ModeName]), default="suggest", show_default=True,
     help="The mode to begin with.",
@@ -52,23 +54,43 @@ def command(
             lines = parse_script(script.read_text(encoding="utf-8"))
         except (ScriptError, OSError, UnicodeDecodeError) as error:
             raise click.ClickException(f"{script}: {error}") from error
+    model_file = Path("fake") if engine == "fake" else model_path(model)
+    fitting = "128x64" if lines is not None else _terminal_geometry()
     if record is not None:
-        click.echo(f"recording: {record} will hold every key that you press.", err=True)
+        announce_recording(record)
     options = StationOptions(
-        model=Path("fake") if engine == "fake" else model_path(model),
-        geometry=geometry,
+        model=model_file,
+        geometry=fitting if geometry == "auto" else geometry,
         engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
         record=record,
         settings=Settings(mode=ModeName(mode)),
     )
     if lines is not None:
         sys.exit(_play(options, lines))
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise click.ClickException("the demo wants a terminal; without one, use --script FILE.")
     from app.demo.terminal import run_terminal
 
     logging.getLogger().setLevel(logging.CRITICAL)  # the picture owns the terminal
     run_terminal(options)
+
+
+def _terminal_geometry() -> str:
+    """The display that fits the terminal.
+
+    Raises:
+        click.ClickException: there is no terminal, or none that could show a display.
+    """
+    from app.demo.terminal import geometry_for
+
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise click.ClickException("the demo wants a terminal; without one, use --script FILE.")
+    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
+        raise click.ClickException(
+            "the OLED is drawn with block characters: set a UTF-8 locale, for example LANG=C.UTF-8."
+        )
+    try:
+        return geometry_for(os.get_terminal_size())
+    except ValueError as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _play(options: StationOptions, lines: list[Line]) -> int:

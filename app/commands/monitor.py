@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from app.commands.keyboards import real_keyboard
+from app.commands.options import announce_recording
 from firmware_bridge.errors import FrameError
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.link import Link
@@ -92,7 +93,7 @@ def describe_report(report: bytes, show_content: bool) -> str:
 def command(show_content: bool, record: Path | None, seconds: float | None) -> None:
     """Subscribe to the keyboard and print every frame, until Ctrl-C. Keys are hidden unless asked for."""
     if record is not None:
-        click.echo(f"recording: {record} will hold every key that you press.", err=True)
+        announce_recording(record)
     with real_keyboard() as open_keyboard:
 
         def open_transport() -> Transport:

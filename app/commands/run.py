@@ -6,92 +6,94 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import time
+from collections.abc import Sequence
 
 import click
 
 from app.commands.keyboards import OpenTransport, real_keyboard
+from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
-from app.companion.core import Mailbox
+from app.companion.core import Mailbox, Subscriber
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
 from app.log import set_up_logging
 from app.settings import ModeName, Settings
-from engine.client import EngineClient, EngineState
+from engine.client import EngineClient
 from firmware_bridge.keys.layout import load_layout
-from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.link import Link
-from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 
-_QUIET_S = 0.5  # an answer that stood this long is the whole answer
-_KEY_S = 0.005  # between two actions; faster than any person, slower than a full ring
-_BUSY = (Status.THINKING, Status.STREAMING)
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
 @click.command()
 @click.option("--model", default=DEFAULT_MODEL, show_default=True, help="Name or path of a model.")
 @click.option(
-    "--mode", type=click.Choice([m.value for m in ModeName]), default="suggest", show_default=True
-)
+    "--mode", type=click.Choice([m.value for m in ModeName]), default="suggest", show_default=True,
+    help="What to do with the keys: suggest words, answer questions, or show moods.",
+)  # fmt: skip
 @click.option(
     "--stdin", "from_stdin", is_flag=True,
-    help="Type what comes on standard input, print what the OLED shows, end after the last answer.",
+    help="Type each line of standard input on a virtual keyboard, print its answer, then end.",
 )  # fmt: skip
 @click.option(
     "--keyboard", type=click.Choice(["auto", "virtual"]), default="auto", show_default=True,
     help="auto: the first keyboard with the Thock module, found again after each replug.",
 )  # fmt: skip
 @click.option(
-    "--log-level", default="WARNING", show_default=True, help="DEBUG, INFO, WARNING, ERROR."
-)
+    "--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="WARNING",
+    show_default=True, help="What goes to standard error. No level holds anything that you type.",
+)  # fmt: skip
 def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: str) -> None:
     """Run the companion without a window.
 
-    It runs until Ctrl-C or SIGTERM. States go to standard error. --stdin works on a virtual
-    keyboard; only then is what was typed or answered printed.
+    It runs until Ctrl-C or SIGTERM. States go to standard error. What is typed or answered is
+    printed with --stdin only.
     """
-    try:
-        set_up_logging(log_level.upper())
-    except ValueError as error:
-        raise click.ClickException(str(error)) from error
+    set_up_logging(log_level.upper())
     settings = Settings(mode=ModeName(mode), model=model_path(model))
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda _n, _f: stop.set())
-    reporter = _Reporter(show_oled=from_stdin)
-    if keyboard == "auto" and not from_stdin:
-        with real_keyboard() as open_transport:
-            _run(open_transport, settings, stop, reporter)
-    else:
+    mailbox = Mailbox()
+    reporter = _Reporter()
+    if from_stdin:
         board = VirtualKeyboard()
-        if from_stdin:
-            threading.Thread(
-                target=_type_stdin, args=(board, settings.layout, reporter, stop), daemon=True
-            ).start()
-        _run(lambda: VirtualTransport(board), settings, stop, reporter)
-    if reporter.failed:
-        sys.exit(1)
+        answers = LineAnswers(board, load_layout(settings.layout), _say, mailbox.post, stop)
+        threading.Thread(target=answers.run, args=(sys.stdin,), daemon=True).start()
+        _run(lambda: VirtualTransport(board), settings, stop, mailbox, [reporter, answers])
+        if answers.failed:
+            sys.exit(1)
+    elif keyboard == "virtual":
+        idle = VirtualKeyboard()
+        _run(lambda: VirtualTransport(idle), settings, stop, mailbox, [reporter])
+    else:
+        with real_keyboard() as open_transport:
+            _run(open_transport, settings, stop, mailbox, [reporter])
 
 
 def _run(
-    open_transport: OpenTransport, settings: Settings, stop: threading.Event, reporter: _Reporter
+    open_transport: OpenTransport,
+    settings: Settings,
+    stop: threading.Event,
+    mailbox: Mailbox,
+    subscribers: Sequence[Subscriber],
 ) -> None:
-    mailbox = Mailbox()
     engine = EngineClient(mailbox.post, mailbox.engine_changed)
     link = Link(open_transport, mailbox.post)
-    run_companion(mailbox, link, engine, settings, stop, [reporter])
+    run_companion(mailbox, link, engine, settings, stop, subscribers)
+
+
+def _say(answer: str) -> None:
+    click.echo(answer)
+    sys.stdout.flush()
 
 
 class _Reporter:
-    """Prints each change of state once. Called on the companion's thread."""
+    """Prints each change of state once, to standard error, without content."""
 
-    def __init__(self, *, show_oled: bool) -> None:
-        self._show_oled = show_oled
+    def __init__(self) -> None:
         self._line = ""
-        self._rows: tuple[str, ...] = ()
-        self._state: CompanionState | None = None
-        self._changed = threading.Condition()
 
     def __call__(self, state: CompanionState) -> None:
         line = f"{state.mode} {state.status.name.lower()}, engine {state.engine.value}"
@@ -100,53 +102,3 @@ class _Reporter:
         if line != self._line:
             self._line = line
             click.echo(line, err=True)
-        rows = tuple(row.rstrip() for row in state.frame.rows)
-        if self._show_oled and rows != self._rows:
-            self._rows = rows
-            click.echo("\n".join(("----", *rows)).rstrip())
-        with self._changed:
-            self._state = state
-            self._changed.notify_all()
-
-    @property
-    def failed(self) -> bool:
-        """The engine gave up."""
-        return self._state is not None and self._state.engine is EngineState.FAILED
-
-    def wait_ready(self) -> bool:
-        """Until the model is loaded and the keyboard is there; False if the engine gave up."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.failed or self._is(EngineState.READY))
-        return not self.failed
-
-    def wait_quiet(self) -> None:
-        """Until nothing is under way and has not been for a moment."""
-        with self._changed:
-            while True:
-                self._changed.wait_for(lambda: self.failed or not self._is_busy())
-                if self.failed or not self._changed.wait_for(self._is_busy, _QUIET_S):
-                    return
-
-    def _is(self, engine: EngineState) -> bool:
-        state = self._state
-        return state is not None and state.engine is engine and state.keyboard is not None
-
-    def _is_busy(self) -> bool:
-        return self._state is not None and self._state.status in _BUSY
-
-
-def _type_stdin(
-    keyboard: VirtualKeyboard, layout_name: str, reporter: _Reporter, stop: threading.Event
-) -> None:
-    layout = load_layout(layout_name)
-    try:
-        if reporter.wait_ready():
-            for line in sys.stdin:
-                for usage, pressed in (a for k in keys_for(line, layout) for a in k.actions()):
-                    (keyboard.press if pressed else keyboard.release)(usage)
-                    time.sleep(_KEY_S)
-                reporter.wait_quiet()
-    except ValueError as error:
-        click.echo(f"cannot type that: {error}", err=True)
-    finally:
-        stop.set()

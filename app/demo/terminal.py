@@ -7,11 +7,14 @@ virtual board. Nothing that is typed here reaches another program.
 
 from __future__ import annotations
 
+import asyncio
 import colorsys
+import os
+import signal
+import sys
 import time
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.data_structures import Size
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -20,7 +23,6 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import ColorDepth
 
 from app.companion.machine import MacroKey
-from app.companion.state import CompanionState
 from app.demo.blocks import draw, framed, style_for
 from app.demo.board import BOARD, BoardKey
 from app.demo.station import DemoStation, StationOptions
@@ -30,8 +32,11 @@ from firmware_bridge.keys.usage import Usage
 from firmware_bridge.lights.overlay import Rgb
 
 _FRAMES_PER_S = 20  # breathing lights want this many; the display changes at most as often
-_HOLD_S = 0.02
+_SEEN_DOWN_S = 0.15  # a key is drawn as pressed for this long
 _SHOWN_LATENCIES = 4
+_NARROWEST = 68  # a display of 128 pixels in quadrant blocks, with its frame
+_LOWEST = 20  # headline, a display of 32 pixels with its frame, help
+_LOWEST_FOR_64 = 37  # the same with 64 pixels, and one latency figure
 
 _MACROS = {
     Keys.F1: MacroKey.NEXT_MODE,
@@ -51,6 +56,8 @@ _NAMED = {
     Keys.Home: Usage.HOME,
     Keys.End: Usage.END,
     Keys.Delete: Usage.DELETE,
+    Keys.PageUp: Usage.PAGE_UP,
+    Keys.PageDown: Usage.PAGE_DOWN,
 }
 _HELP = "F1 mode   F2 ask   F3 pause   F4 cancel   Enter sends in chat   Ctrl-Q quits"
 
@@ -62,6 +69,7 @@ class DemoTerminal:
         self._station = station
         self._layout = load_layout(station.options.settings.layout)
         self._pressed: dict[int, float] = {}
+        self._skipped = 0
         screen = FormattedTextControl(self._picture, focusable=True, show_cursor=False)
         self._app: Application[None] = Application(
             layout=Layout(HSplit([Window(screen, wrap_lines=False)])),
@@ -73,8 +81,15 @@ class DemoTerminal:
         self._app.ttimeoutlen = 0.05  # a lone Esc counts as a key after this many seconds
 
     def run(self) -> None:
-        """Until the person quits."""
-        self._app.run()
+        """Until the person quits, or the system asks us to."""
+        self._app.run(pre_run=self._leave_on_signals)
+
+    def _leave_on_signals(self) -> None:
+        """The terminal must come back as it was: prompt_toolkit restores it when the application exits."""
+        if sys.platform != "win32":
+            loop = asyncio.get_running_loop()
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.add_signal_handler(number, self._app.exit)
 
     def _bindings(self) -> KeyBindings:
         keys = KeyBindings()
@@ -90,9 +105,14 @@ class DemoTerminal:
             keys.add(key)(lambda _event, u=usage: self._stroke(KeyStroke(u)))
 
         @keys.add(Keys.Any)
-        @keys.add(Keys.BracketedPaste)
         def _text(event: KeyPressEvent) -> None:
-            for character in event.data.replace("\r", "\n"):
+            # A key with a name that is not bound above (F5, Ctrl-Left) carries its escape sequence.
+            if not isinstance(event.key_sequence[-1].key, Keys):
+                self._character(event.data)
+
+        @keys.add(Keys.BracketedPaste)
+        def _paste(event: KeyPressEvent) -> None:
+            for character in event.data.replace("\r\n", "\n").replace("\r", "\n"):
                 self._character(character)
 
         return keys
@@ -101,7 +121,8 @@ class DemoTerminal:
         try:
             strokes = keys_for(character, self._layout)
         except ValueError:
-            return  # not a key of this board: a real one could not type it either
+            self._skipped += 1  # not a key of this board: a real one could not type it either
+            return
         for stroke in strokes:
             self._stroke(stroke)
 
@@ -113,32 +134,48 @@ class DemoTerminal:
         self._station.keyboard.macro(number)
 
     def _picture(self) -> StyleAndTextTuples:
+        """Headline, OLED and help always; keys and latency figures where there is room for them."""
         size = self._app.output.get_size()
-        state = self._station.state
         panel = self._station.keyboard.panel()
-        style = style_for(size.columns, panel.width)
-        oled = framed(draw(panel, style), "OLED")
-        parts: StyleAndTextTuples = [("bold", " Thock "), ("", _headline(state)), ("", "\n\n")]
+        oled = framed(draw(panel, style_for(size.columns, panel.width)), "OLED")
+        if size.columns < len(oled[0]) or size.rows < len(oled) + 2:
+            need = f"{max(_NARROWEST, len(oled[0]))}x{len(oled) + 2}"
+            return [
+                ("bold", f" This terminal is {size.columns}x{size.rows}; the OLED needs {need}. ")
+            ]
+        left = size.rows - len(oled) - 2
+        parts: StyleAndTextTuples = [("bold", " Thock "), ("", self._headline(size.columns - 8))]
+        parts.append(("", "\n"))
         for line in oled:
             parts += [("#e8f4ff bg:#000000", line), ("", "\n")]
-        parts += self._keys_picture(size, len(oled))
-        parts += [("", "\n")]
-        for row in self._station.latency.rows()[: _SHOWN_LATENCIES + 1]:
-            parts += [("#808080", row + "\n")]
-        parts += [("reverse", f" {_HELP} ")]
+        if left > len(BOARD):
+            parts += self._keys_picture()
+            left -= len(BOARD)
+        figures = self._station.latency.rows()[: min(left, _SHOWN_LATENCIES + 1)]
+        parts += [("#808080", row[: size.columns] + "\n") for row in figures]
+        parts.append(("reverse", f" {_HELP} "[: size.columns]))
         return parts
 
-    def _keys_picture(self, size: Size, used: int) -> StyleAndTextTuples:
-        """The board, one text line a row: two cells for each quarter where there is room."""
-        if size.rows < used + len(BOARD) + _SHOWN_LATENCIES + 5:
-            return []
+    def _headline(self, room: int) -> str:
+        state = self._station.state
+        if self._skipped:
+            layout = self._station.options.settings.layout
+            return f" {self._skipped} characters are not on the {layout} keyboard"[:room]
+        engine = f"engine {state.engine.value}"
+        if state.engine_detail:
+            engine += f" ({state.engine_detail})"
+        model = state.model or "no model yet"
+        return f" {state.mode} · {state.status.name.lower()} · {model} · {engine}"[:room]
+
+    def _keys_picture(self) -> StyleAndTextTuples:
+        """The board, one text line a row, one cell for each quarter of a key."""
         leds = self._station.keyboard.leds()
         now = time.monotonic()
         parts: StyleAndTextTuples = []
         for row in BOARD:
             parts.append(("", " "))
             for key in row:
-                down = now - self._pressed.get(key.usage, 0.0) < 0.15 and key.usage != 0
+                down = now - self._pressed.get(key.usage, 0.0) < _SEEN_DOWN_S and key.usage != 0
                 parts.append((_key_style(leds[key.led], down), _cap(key)))
                 parts.append(("", " "))
             parts.append(("", "\n"))
@@ -160,12 +197,18 @@ def _key_style(color: Rgb | None, down: bool) -> str:
     return f"{text} bg:#{color.red:02x}{color.green:02x}{color.blue:02x}"
 
 
-def _headline(state: CompanionState) -> str:
-    engine = f"engine {state.engine.value}"
-    if state.engine_detail:
-        engine += f" ({state.engine_detail})"
-    model = state.model or "no model yet"
-    return f" {state.mode} · {state.status.name.lower()} · {model} · {engine}"
+def geometry_for(size: os.terminal_size) -> str:
+    """The larger display where the terminal has room for it.
+
+    Raises:
+        ValueError: not even the smaller one fits.
+    """
+    if size.columns < _NARROWEST or size.lines < _LOWEST:
+        raise ValueError(
+            f"the demo needs a terminal of {_NARROWEST}x{_LOWEST}, this one is "
+            f"{size.columns}x{size.lines}."
+        )
+    return "128x64" if size.lines >= _LOWEST_FOR_64 else "128x32"
 
 
 def run_terminal(options: StationOptions) -> None:

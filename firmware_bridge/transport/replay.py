@@ -7,9 +7,11 @@ out (to it) and gone, `hex` with the whole report; the open line has `report_len
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
+import stat
 import threading
 import time
 from collections import deque
@@ -23,6 +25,27 @@ from firmware_bridge.transport.base import DeviceIdentity, Transport
 _log = logging.getLogger(__name__)
 
 _OPEN, _IN, _OUT, _GONE = "open", "in", "out", "gone"
+
+
+def open_recording(path: Path) -> int:
+    """A descriptor that appends to the regular file `path`, which only its owner can read (mode 0600).
+
+    Raises:
+        OSError: it cannot be created, is a link or no regular file, or others may read what it holds.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    # Without O_NONBLOCK a named pipe would wait for its reader.
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        if os.name == "posix" and found.st_mode & 0o077:
+            raise OSError(errno.EPERM, "the file exists, and others may read it")
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 class RecordingTransport:
@@ -65,9 +88,7 @@ class RecordingTransport:
             OSError: the file cannot be created.
         """
         if self._file is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-            self._file = os.open(self._path, flags, 0o600)
-            self._path.chmod(0o600)  # it may have existed before
+            self._file = open_recording(self._path)
         self._inner.open()
         self._record(_OPEN, report_length=self.report_length)
 

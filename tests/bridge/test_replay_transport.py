@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import sys
 import time
@@ -18,7 +19,12 @@ from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions, LinkState
 from firmware_bridge.recorded_ids import recorded_session_ids
 from firmware_bridge.transport.base import Transport
-from firmware_bridge.transport.replay import RecordingTransport, ReplayTransport, read_recording
+from firmware_bridge.transport.replay import (
+    RecordingTransport,
+    ReplayTransport,
+    open_recording,
+    read_recording,
+)
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from tests.helpers.transports import write_recording
 from tests.helpers.waiting import wait_until
@@ -115,13 +121,39 @@ def test_another_write_is_named_by_its_line(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file modes")
 def test_only_the_owner_can_read_a_recording(tmp_path: Path) -> None:
     path = tmp_path / "private.jsonl"
-    path.touch(0o644)
     for _ in range(2):
         transport = RecordingTransport(VirtualTransport(VirtualKeyboard()), path)
         transport.open()
         transport.close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [line.direction for line in read_recording(path)] == ["open", "open"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+@pytest.mark.parametrize("kind", ["link", "pipe", "device", "readable", "folder", "nowhere"])
+def test_nothing_but_a_private_regular_file_is_written_to(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "recording"
+    other = tmp_path / "other"
+    other.write_text("precious")
+    match kind:
+        case "link":
+            path.symlink_to(other)
+        case "pipe":
+            os.mkfifo(path)
+        case "device":
+            path = Path("/dev/full")
+        case "readable":
+            path = other
+        case "folder":
+            path.mkdir()
+        case _:
+            path = tmp_path / "none" / "recording"
+    before = path.lstat() if kind != "nowhere" else None
+    with pytest.raises(OSError, match=r".+"):
+        open_recording(path)
+    assert other.read_text() == "precious"
+    if before is not None:
+        assert path.lstat().st_mode == before.st_mode
 
 
 def test_lines_have_time_direction_and_report(tmp_path: Path) -> None:

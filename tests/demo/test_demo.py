@@ -83,6 +83,12 @@ def test_broken_script_and_missing_model_are_explained(tmp_path: Path) -> None:
     assert "thock model add smollm2" in result.output
 
 
+def test_a_recording_that_cannot_be_written_is_refused_at_once(tmp_path: Path) -> None:
+    code, output = play(tmp_path, "type hi\n", "--record", str(tmp_path / "none" / "x"))
+    assert code == 1
+    assert "No such file" in output
+
+
 def test_without_a_terminal_the_demo_says_so() -> None:
     result = CliRunner().invoke(main, ["demo", "--engine", "fake"])
     assert result.exit_code == 1
