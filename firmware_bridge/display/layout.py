@@ -106,6 +106,9 @@ def wrap(text: str, columns: int) -> list[str]:
             # A space right after the last column still ends a full line.
             cut = rest.rfind(" ", 1, columns + 1)
             line = rest[:cut].rstrip() if cut > 0 else ""
+            if not line and rest.startswith(" "):
+                rest = rest.lstrip()  # rather lose an indentation than break the word behind it
+                continue
             if not line:
                 cut, line = columns, rest[:columns]
             lines.append(line)

@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from firmware_bridge.display.layout import (
@@ -59,6 +59,8 @@ def test_no_line_is_wider_than_the_display_and_no_character_is_lost(
     assert squeezed("".join(lines)) == squeezed(ascii_text)
 
 
+@example(" 000000", 6)
+@example("   ab cdefgh", 6)
 @given(TEXTS, COLUMNS)
 def test_a_word_that_fits_a_line_is_never_broken(text: str, columns: int) -> None:
     ascii_text = to_ascii(text).text
