@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 SCAN_LIMIT_S = 5.0
 POLL_S = 1.5  # where the system tells nothing
+SELDOM_S = 10.0  # where it does: in case that it left something out
 _LOOK_S = 0.1  # between two looks at the names of device nodes, and at `stop`
 
 Scan = Callable[[], Sequence[Candidate]]
@@ -40,15 +41,24 @@ class EnumerationHungError(DeviceGoneError):
 
 
 class ChangeSource(Protocol):
-    """Says when it is worth looking again."""
+    """Says when it is worth looking again; every `poll_s` it is in any case."""
+
+    @property
+    def poll_s(self) -> float: ...
 
     def wait(self, timeout_s: float) -> bool:
-        """True as soon as something changed, False after `timeout_s`."""
+        """True as soon as something changed, False after `timeout_s`.
+
+        Raises:
+            OSError: the system tells nothing any more.
+        """
         ...
 
 
 class NoSource:
-    """The system tells nothing: look every `POLL_S`."""
+    """The system tells nothing."""
+
+    poll_s = POLL_S
 
     def wait(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
@@ -56,7 +66,9 @@ class NoSource:
 
 
 class NameSource:
-    """Linux without udev: the names of device nodes, looked at every 0.1 s (20 us each)."""
+    """Linux without udev: the names of device nodes, looked at every 0.1 s (0.1 ms each)."""
+
+    poll_s = SELDOM_S
 
     def __init__(self, names: Callable[[], Hashable] = device_names) -> None:
         self._names = names
@@ -70,6 +82,8 @@ class NameSource:
 
 class UdevSource:
     """Events of udevd, which come after its rules were applied: the device can be opened by then."""
+
+    poll_s = SELDOM_S
 
     def __init__(self) -> None:
         """Raises ImportError without pyudev or libudev."""
@@ -103,13 +117,11 @@ class DeviceWatch:
         source: ChangeSource | None = None,
         *,
         limit_s: float = SCAN_LIMIT_S,
-        poll_s: float = POLL_S,
     ) -> None:
         """Each of `scans` lists one kind of device; what one of them raises is logged once."""
         self._scans = scans
         self._source = source or best_source()
         self._limit_s = limit_s
-        self._poll_s = poll_s
         self._stopping = False
         self._changed = threading.Condition()
         self._candidates: tuple[Candidate, ...] | None = None
@@ -173,7 +185,12 @@ class DeviceWatch:
         return tuple(found)
 
     def _rest(self) -> None:
-        until = time.monotonic() + self._poll_s
+        until = time.monotonic() + self._source.poll_s
         while not self._stopping and time.monotonic() < until:
-            if self._source.wait(_LOOK_S):
+            try:
+                if self._source.wait(_LOOK_S):
+                    return
+            except OSError as error:
+                _log.warning("the system tells no changes of devices any more: %s", error.strerror)
+                self._source = NoSource()
                 return

@@ -11,8 +11,11 @@ from firmware_bridge.discovery.detect import VIA_GET_VERSION, Finding, Tier, det
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.protocol.frames import MAGIC, checksum
+from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers import via_peers
 from tests.helpers.peers import DESTRUCTIVE, Peer, PeerTransport, load_peers
+from tests.helpers.transports import ScriptedTransport
 
 PEERS = load_peers()
 KEYCHRON = 0x3434
@@ -52,6 +55,18 @@ def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: Peer) -
     # whoever answers the first request in another language gets no second one
     if peer.finding == "FOREIGN":
         assert transport.written == [version_request]
+
+
+@pytest.mark.parametrize("row", via_peers.PEERS, ids=lambda row: row.name)
+def test_whole_conversations_of_others_are_told_apart_too(row: via_peers.PeerRow) -> None:
+    """Firmware that keeps state, as the lights of VIA boards are tested with."""
+    peer = row.make()
+    transport = ScriptedTransport(peer)
+    transport.identity = DeviceIdentity("hid", 0xFEED, 1, peer.serial)
+    verdict = detect(transport)
+    assert peer.trapped == []
+    assert verdict.via_version == row.version
+    assert verdict.tier is (Tier.NONE if row.version is None else Tier.LIGHTS)
 
 
 @pytest.mark.parametrize("first", sorted(DESTRUCTIVE | {0xAA, 0xAB}))

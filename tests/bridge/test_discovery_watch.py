@@ -51,6 +51,17 @@ def lister() -> Lister:
     return Lister()
 
 
+class Every:
+    """A system that tells nothing; looked at every `poll_s`."""
+
+    def __init__(self, poll_s: float) -> None:
+        self.poll_s = poll_s
+
+    def wait(self, timeout_s: float) -> bool:
+        time.sleep(min(timeout_s, self.poll_s))
+        return False
+
+
 MakeWatch = Callable[..., DeviceWatch]
 
 
@@ -78,7 +89,7 @@ def test_the_first_list_is_waited_for(make_watch: MakeWatch, lister: Lister) -> 
 def test_without_events_it_looks_again_after_the_interval(
     make_watch: MakeWatch, lister: Lister
 ) -> None:
-    watch = make_watch(poll_s=0.05)
+    watch = make_watch(Every(0.05))
     known = watch.candidates()
     assert not watch.wait_change(known, 0.01)
     lister.found.append(candidate("b"))
@@ -88,7 +99,7 @@ def test_without_events_it_looks_again_after_the_interval(
 
 def test_a_change_of_device_names_is_noticed_at_once(make_watch: MakeWatch, lister: Lister) -> None:
     names = {"hidraw0"}
-    watch = make_watch(NameSource(lambda: frozenset(names)), poll_s=60.0)
+    watch = make_watch(NameSource(lambda: frozenset(names)))
     known = watch.candidates()
     calls = lister.calls
     lister.found.append(candidate("b"))
@@ -101,7 +112,7 @@ def test_a_change_of_device_names_is_noticed_at_once(make_watch: MakeWatch, list
 def test_a_list_that_hangs_is_told_and_holds_up_nobody(
     make_watch: MakeWatch, lister: Lister
 ) -> None:
-    watch = make_watch(limit_s=0.1, poll_s=0.01)
+    watch = make_watch(Every(0.01), limit_s=0.1)
     watch.candidates()
     lister.free.clear()
     wait_until(watch._is_late)
@@ -138,7 +149,7 @@ def test_one_kind_of_device_that_cannot_be_listed_does_not_hide_the_other(
 ) -> None:
     broken = Lister()
     broken.error = OSError("driver")
-    watch = DeviceWatch([broken, lister], NoSource(), poll_s=0.01)
+    watch = DeviceWatch([broken, lister], Every(0.01))
     watch.start()
     try:
         assert watch.candidates() == (candidate("a"),)
@@ -154,3 +165,16 @@ def test_the_best_source_depends_on_the_system(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(Path, "exists", lambda path: False)
     assert isinstance(best_source(), NameSource)
+
+
+@pytest.mark.expected_log("tells no changes")
+def test_a_source_that_fails_is_replaced_by_looking(make_watch: MakeWatch, lister: Lister) -> None:
+    class Broken(Every):
+        def wait(self, timeout_s: float) -> bool:
+            raise OSError(105, "No buffer space available")
+
+    watch = make_watch(Broken(60))
+    watch.candidates()
+    wait_until(lambda: isinstance(watch._source, NoSource))
+    calls = lister.calls
+    wait_until(lambda: lister.calls > calls)
