@@ -278,6 +278,8 @@ class Session:
                     self._meet(caps.capabilities)
             case FrameType.ACK:
                 done = Ack.unpack(frame.payload).done
+                if done is FrameType.HELLO:
+                    raise FrameError("type", "an ACK where CAPS must come")
                 request = self._answered(frame.seq, done, now)
                 if request is not None:
                     return self._acknowledged(request, now)

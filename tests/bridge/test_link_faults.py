@@ -18,6 +18,7 @@ from firmware_bridge.events import (
 from firmware_bridge.link_state import LinkProblem, SessionEndedError
 from firmware_bridge.protocol.frames import Frame, FrameType, encode
 from firmware_bridge.protocol.messages import (
+    Ack,
     KeyRecord,
     KeyReport,
     Status,
@@ -217,3 +218,15 @@ def test_after_any_traffic_over_a_bad_wire_a_new_session_shows_what_is_wanted(
     reference.output.display.want(TextFrame(("end", "same")), reference.now)
     reference.settle()
     assert lab.core.picture() == reference.core.picture()
+
+
+def test_a_keyboard_that_acknowledges_hello_instead_of_answering_is_no_keyboard_of_ours() -> None:
+    lab = SessionLab()
+    lab.to_keyboard = lose
+    lab.settle()
+    hello = lab.sent[0]
+    lab.give(from_keyboard(lab, Ack(FrameType.HELLO), hello.seq))
+    assert not lab.session.ready
+    assert lab.session.capabilities is None
+    assert lab.events == []
+    assert ended(lab, 2) is LinkProblem.NO_ANSWER
