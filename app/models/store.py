@@ -81,7 +81,7 @@ class ModelStore:
                     )
                 return model
         path = Path(name_or_path)
-        if path.exists():
+        if name_or_path and (path.is_file() or (path / "config.json").is_file()):
             return self._describe(path)
         known = ", ".join(m.name for m in models) or "none"
         raise UnknownModelError(
@@ -97,9 +97,10 @@ class ModelStore:
         Raises:
             ModelStoreError: the path is neither, or the name is taken or not usable.
         """
-        source = source.expanduser().resolve()
-        if not source.exists():
-            raise UnknownModelError(f"{source}: no such file or folder.")
+        try:
+            source = source.expanduser().resolve(strict=True)
+        except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, Python < 3.13
+            raise UnknownModelError(f"{source}: no such file or folder.") from error
         if source.is_file() and source.suffix.lower() != _SUFFIX:
             raise ModelStoreError(
                 f"{source}: not a .gguf file. Thock takes GGUF files, and folders with config.json, "
@@ -109,6 +110,8 @@ class ModelStore:
             raise ModelStoreError(
                 f"{source}: holds no config.json, so it is no Hugging Face model."
             )
+        if not source.is_dir() and not source.is_file():
+            raise ModelStoreError(f"{source}: neither a file nor a folder.")
         place = self._free_place(name or source.stem, folder=source.is_dir())
         with self.staging(place) as partial:
             if copy and source.is_dir():
@@ -150,10 +153,15 @@ class ModelStore:
         """Delete an entry; of a link only the link. Returns what was removed."""
         for model in self.list():
             if model.name == name:
-                if model.linked or model.path.is_file():
-                    model.path.unlink()
-                else:
-                    shutil.rmtree(model.path)
+                try:
+                    if model.linked or model.path.is_file():
+                        model.path.unlink()
+                    else:
+                        shutil.rmtree(model.path)
+                except OSError as error:
+                    raise ModelStoreError(
+                        f"{model.path}: {error.strerror or error}; {name} was not removed."
+                    ) from error
                 return model
         raise UnknownModelError(f"no model {name!r} is installed.")
 
@@ -171,8 +179,8 @@ class ModelStore:
 
     def _describe(self, path: Path) -> InstalledModel:
         name = path.stem if path.suffix.lower() == _SUFFIX else path.name
-        if path.is_dir():
-            size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
+        if path.is_dir():  # a model folder is flat; anything else is not measured
+            size = sum(f.stat().st_size for f in path.iterdir() if f.is_file())
         else:
             size = path.stat().st_size if path.exists() else 0
         return InstalledModel(name=name, path=path, size=size, linked=path.is_symlink())

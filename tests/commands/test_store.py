@@ -94,6 +94,35 @@ def test_other_files_and_folders_are_refused(store: ModelStore, tmp_path: Path) 
         store.add_path(tmp_path / "nothing.gguf")
 
 
+def test_links_in_a_circle_and_pipes_are_refused(store: ModelStore, tmp_path: Path) -> None:
+    (tmp_path / "a.gguf").symlink_to(tmp_path / "b.gguf")
+    (tmp_path / "b.gguf").symlink_to(tmp_path / "a.gguf")
+    with pytest.raises(UnknownModelError, match="no such file"):
+        store.add_path(tmp_path / "a.gguf")
+    os.mkfifo(tmp_path / "pipe.gguf")
+    with pytest.raises(ModelStoreError, match="neither a file nor a folder"):
+        store.add_path(tmp_path / "pipe.gguf")
+
+
+@pytest.mark.parametrize("path", ["", "/", "/dev/null"])
+def test_what_is_no_model_is_not_found(store: ModelStore, path: str) -> None:
+    with pytest.raises(UnknownModelError):
+        store.find(path)
+
+
+def test_a_model_that_cannot_be_removed_stays(
+    store: ModelStore, gguf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.add_path(gguf, name="one")
+
+    def fail(_self: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "unlink", fail)
+    with pytest.raises(ModelStoreError, match="was not removed"):
+        store.remove("one")
+
+
 def test_broken_link_is_listed_and_explained(store: ModelStore, gguf: Path) -> None:
     store.add_path(gguf, name="one")
     gguf.unlink()
