@@ -8,12 +8,21 @@ ever given to a logger. tests/companion/test_privacy.py types a canary in every 
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from typing import TextIO
 
 OUR_LOGGERS = ("app", "engine", "firmware_bridge")
 _HANDLER_NAME = "thock"
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
+
+
+def forbid_core_dumps() -> None:
+    """A core file of this process would write what was typed lately to the disk."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def set_up_logging(level: int | str = logging.WARNING, stream: TextIO | None = None) -> None:

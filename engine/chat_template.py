@@ -138,9 +138,9 @@ class ChatTemplate:
         # No exception may carry what a turn says, not even as its context: raised outside `except`.
         try:
             return self._environment.render(self._programs[source], variables)
-        except TemplateRefusal as error:
-            words = str(error)[:200]
-            reason = f"refuses these turns: {words}" if words in source else "refuses these turns"
+        except TemplateRefusal:
+            # Its words are not passed on: a hostile template could choose them by what a turn says.
+            reason = "refuses these turns"
         except TooExpensive:
             reason = "takes too much time or memory"
         except _FAILURES as error:

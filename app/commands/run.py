@@ -16,7 +16,7 @@ from app.commands.options import DEFAULT_MODEL, model_path
 from app.companion.core import Mailbox, Subscriber
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
-from app.log import set_up_logging
+from app.log import forbid_core_dumps, set_up_logging
 from app.settings import ModeName, Settings
 from engine.client import EngineClient
 from firmware_bridge.keys.layout import load_layout
@@ -51,6 +51,7 @@ def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: s
     printed with --stdin only.
     """
     set_up_logging(log_level.upper())
+    forbid_core_dumps()
     settings = Settings(mode=ModeName(mode), model=model_path(model))
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

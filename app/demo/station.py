@@ -14,6 +14,7 @@ from app.companion.core import Companion, Mailbox
 from app.companion.state import CompanionState
 from app.demo.board import BY_USAGE, LED_COUNT
 from app.demo.latency import LatencyTable
+from app.log import forbid_core_dumps
 from app.settings import Settings
 from engine.client import MODEL_ENGINE, EngineClient
 from firmware_bridge.events import BridgeEvent, KeyPressed
@@ -65,6 +66,7 @@ class DemoStation:
         self.companion.subscribe(self._note_state)
 
     def __enter__(self) -> DemoStation:
+        forbid_core_dumps()
         self.companion.start()
         self.link.start()
         self.engine.start(self.options.model, self.options.settings.max_context)

@@ -6,15 +6,14 @@ Nothing of the protocol is repeated here; every answer comes from the C code tha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from firmware_bridge._core import ffi, lib
 from firmware_bridge.display.frame import BitmapFrame
+from firmware_bridge.display.image import from_pixel_rows, pixel_rows
 from firmware_bridge.lights.overlay import Rgb
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.messages import Status
@@ -163,12 +162,12 @@ class FirmwareCore:
     def picture(self) -> BitmapFrame:
         """What the panel shows, turned back to how the host sees it."""
         panel = self.panel()
-        pages = np.frombuffer(panel.pages, np.uint8).reshape(-1, 1, panel.width)
-        pixels = np.unpackbits(pages, axis=1, bitorder="little").reshape(-1, panel.width)
-        pixels = np.rot90(pixels, self.config.rotation)
-        height, width = pixels.shape
-        packed = np.packbits(pixels.reshape(-1, 8, width), axis=1, bitorder="little")
-        return BitmapFrame(width, height, packed.tobytes())
+        if self.config.rotation == 0:
+            return panel
+        rows: Sequence[Sequence[int]] = pixel_rows(panel)
+        for _ in range(self.config.rotation):
+            rows = list(zip(*rows, strict=True))[::-1]  # a quarter turn back, counterclockwise
+        return from_pixel_rows(rows)
 
     def led_colors(self, now_ms: int) -> tuple[Rgb | None, ...]:
         """The overlay's colour of every LED; None where the board's own lighting shows."""

@@ -162,10 +162,10 @@ def test_a_model_without_a_template_gets_chatml_or_plain_lines() -> None:
     assert plain.decode(ids) == "Short.\n\nUser: Hi\nAssistant: Hello\nUser: Bye\nAssistant:"
 
 
-def test_a_refusal_says_the_template_s_words_and_no_others() -> None:
+def test_a_refusal_passes_no_words_on() -> None:
     secret = "my password is hunter2"
     turns = [Turn(role="assistant", content=secret)]
-    with pytest.raises(TemplateError, match="Roles must alternate") as caught:
+    with pytest.raises(TemplateError, match="refuses these turns") as caught:
         TEMPLATES["llama2"].encode(turns, BYTE_LEVEL)
     assert secret not in str(caught.value)
     leaks = (

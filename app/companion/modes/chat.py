@@ -21,6 +21,7 @@ from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
 from firmware_bridge.protocol.messages import Status
 
 _HINT = ("chat", "Type a question.", "Enter asks,", "Esc cancels.")
+_CUT_OFF = " ..."  # the reply reached its longest length
 _NO_ANSWER = "(no answer)"
 _MORE = "v"  # in the last column of a page that is not the last one
 
@@ -120,6 +121,8 @@ class ChatMode:
                 self._phase = _Phase.ANSWERED
                 if reason != "cancelled":
                     self._remember()
+                if reason == "length":
+                    self._reply += _CUT_OFF
                 self._fill_pager()
             case Failed(request=request) if request == self._pending:
                 self.engine_left()

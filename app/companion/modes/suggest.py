@@ -163,6 +163,7 @@ class SuggestMode:
         """Ask for the text as it is now: at once, or when the interval since the last request ends."""
         if not self._desk.context.text.strip():
             self.leave()
+            self._figures = ""
             return
         self._pending = None
         self._due = max(self._desk.now(), self._sent_at + self._desk.settings.suggest.interval_s)
