@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of this folder inside the test machine, by a pytest there; their reports come back here.
 
-One machine serves all tests that were selected. Where it cannot run they are skipped, with the reason.
+One machine serves all tests that were selected. Where it cannot run they are skipped, with the reason, or
+fail if THOCK_REQUIRE_VM is set.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ else:  # the files need modules that exist on POSIX only
 
 FOLDER = Path(__file__).parent
 _INSIDE = "THOCK_INSIDE_VM"
+_IS_REQUIRED = bool(os.environ.get("THOCK_REQUIRE_VM"))
 _MARK = "@report "  # before a report on the standard output of the inner pytest
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    reason = why_impossible()
-    if reason and _INSIDE not in os.environ:
+    reason = "" if _INSIDE in os.environ else why_impossible()
+    if reason and _IS_REQUIRED:
+        raise pytest.UsageError(reason)
+    if reason:
         for item in items:
             if _is_ours(item):
                 item.add_marker(pytest.mark.skip(reason=reason))
@@ -74,12 +78,15 @@ else:
             ]
             environment = {**os.environ, _INSIDE: "1"}
             self.machine = Machine(command, self._config.rootpath, environment)
+            # a little more than pytest-timeout grants one test in there
+            is_slow = any(item.get_closest_marker("slow") for item in items)
+            self._silence_s = 2000.0 if is_slow else 400.0
             self._lines: Iterator[str] = iter(())
             self._printed: list[str] = []
 
         def start(self) -> None:
             self.machine.__enter__()
-            self._lines = self.machine.lines()
+            self._lines = self.machine.lines(self._silence_s)
 
         def reports(self, nodeid: str) -> Iterator[pytest.TestReport]:
             """Those of one test; ends with that of its teardown."""
@@ -104,6 +111,7 @@ else:
             )  # fmt: skip
 
     _outside = pytest.StashKey[_Outside]()
+    _impossible = pytest.StashKey[ImageError]()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
@@ -119,15 +127,22 @@ else:
         return True
 
     def _machine_of(session: pytest.Session) -> _Outside:
+        if _impossible in session.stash:  # not to be tried for each test
+            raise session.stash[_impossible]
         outside = session.stash.get(_outside, None)
         if outside is None:
             outside = _Outside([item for item in session.items if _is_ours(item)])
-            outside.start()
+            try:
+                outside.start()
+            except ImageError as error:
+                session.stash[_impossible] = error
+                raise
             session.stash[_outside] = outside
         return outside
 
     def _failure(item: pytest.Item, error: Exception) -> pytest.TestReport:
-        outcome = "skipped" if isinstance(error, ImageError) else "failed"
+        is_skipped = isinstance(error, ImageError) and not _IS_REQUIRED
+        outcome = "skipped" if is_skipped else "failed"
         reason = f"test machine: {error}"
         return pytest.TestReport(
             item.nodeid, item.location, {}, outcome,  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shlex
 import socket
 import subprocess
@@ -29,13 +30,12 @@ _MEMORY_MIB = 1536
 
 
 class Machine:
-    """Start it with `with`; `lines` gives what the command prints."""
+    """Start it with `with`; `lines` gives what the command prints, `finish` how it ended."""
 
     def __init__(self, command: Sequence[str], folder: Path, environment: dict[str, str]) -> None:
         self._command = command
         self._folder = folder
         self._environment = environment
-        self.errors = ""
 
     def __enter__(self) -> Machine:
         image = ensure_image()
@@ -43,8 +43,7 @@ class Machine:
         job = Path(self._job.name)
         job.joinpath("cmd").write_text(self._script(), encoding="utf-8")
         self._control, control = socket.socketpair()
-        out, far_out = os.pipe()
-        self._out = os.fdopen(out, encoding="utf-8", errors="replace")
+        self._out, far_out = os.pipe()
         ports = {"ctl": control.fileno(), "out": far_out}
         with job.joinpath("qemu").open("wb") as log:
             self._process = subprocess.Popen(
@@ -64,14 +63,20 @@ class Machine:
     ) -> None:
         self._process.kill()
         self._process.wait()
-        self._out.close()
+        os.close(self._out)
         self._control.close()
         self._job.cleanup()
 
-    def lines(self) -> Iterator[str]:
-        """Every line of the command's output, until it has ended."""
-        for line in self._out:
-            yield line.rstrip("\n")
+    def lines(self, silence_s: float) -> Iterator[str]:
+        """Every line of the command's output until it ends, or until none came for `silence_s`."""
+        rest = b""
+        while select.select([self._out], [], [], silence_s)[0]:
+            data = os.read(self._out, 1 << 16)
+            if not data:
+                return
+            *whole, rest = (rest + data).split(b"\n")
+            yield from (line.decode(errors="replace") for line in whole)
+        self._process.kill()
 
     def finish(self) -> int | None:
         """Wait for the end. The command's exit status, or None if the machine failed; see `messages`."""

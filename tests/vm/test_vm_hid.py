@@ -18,6 +18,7 @@ from firmware_bridge.discovery.detect import Finding, Tier, detect
 from firmware_bridge.discovery.system import system_opener
 from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.errors import DeviceBusyError, DeviceGoneError, DevicePermissionError
+from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.transport.hid_library import HidLibrary
 from tests.contract.test_transport_contract import HELLO_REPORT
 from tests.helpers.waiting import wait_until
@@ -68,8 +69,6 @@ def test_the_tier_is_detected(board: Board, watch: DeviceWatch, library: HidLibr
 def test_a_longer_report_is_taken_from_the_descriptor(
     make_board: MakeBoard, watch: DeviceWatch, library: HidLibrary
 ) -> None:
-    from firmware_bridge.firmware.virtual_core import BoardConfig
-
     board = make_board(UsbNames(serial="long01"), BoardConfig(report_length=64))
     board.plug()
     [candidate] = wait_for_boards(watch, 1)
