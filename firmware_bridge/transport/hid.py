@@ -26,7 +26,10 @@ _NO_REPORT_ID = b"\0"  # every write begins with the report id, 0 where there ar
 _PROBES = 3
 _PROBE_MS = 1
 
-_UDEV_ADVICE = "Allow it with a udev rule (thock doctor --install-udev), then unplug the keyboard and plug it in again."
+_UDEV_ADVICE = (
+    "Allow it with a udev rule (thock doctor --install-udev),"
+    " then unplug the keyboard and plug it in again."
+)
 
 
 @dataclass(frozen=True, slots=True)
