@@ -53,8 +53,10 @@ class Inbox:
             if isinstance(command, Suggest):
                 newest = command.text
                 self._cancel(
-                    lambda work: isinstance(work, Suggest)
-                    and not (self._is_running(work) and newest.startswith(work.text))
+                    lambda work: (
+                        isinstance(work, Suggest)
+                        and not (self._is_running(work) and newest.startswith(work.text))
+                    )
                 )
             self._waiting.append(Job(command))
             self._changed.notify()
