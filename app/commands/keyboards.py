@@ -11,10 +11,18 @@ import click
 from firmware_bridge.discovery.system import system_opener, system_watch
 from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.errors import TransportError
+from firmware_bridge.events import BridgeEvent
+from firmware_bridge.link import Link
+from firmware_bridge.link_state import LinkOptions
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.hid_library import load_hid_library
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 
-OpenTransport = Callable[[], Transport]
+MakeLink = Callable[[Callable[[BridgeEvent], None]], Link]
+"""Makes the link to a keyboard, given who listens to its events."""
+
+# Asking for the list of devices costs nothing, so a keyboard that comes is opened at once.
+_OPTIONS = LinkOptions(search_s=0.2)
 
 
 @contextmanager
@@ -35,8 +43,22 @@ def device_list() -> Iterator[DeviceWatch]:
         watch.stop()
 
 
+def virtual_keyboard(keyboard: VirtualKeyboard) -> MakeLink:
+    """The link to a keyboard in this process."""
+    return lambda listener: Link(lambda: VirtualTransport(keyboard), listener)
+
+
 @contextmanager
-def real_keyboard() -> Iterator[OpenTransport]:
-    """What opens the keyboard for a Link, again after each replug."""
+def real_keyboard(wrap: Callable[[Transport], Transport] = lambda t: t) -> Iterator[MakeLink]:
+    """The link to the first keyboard with the Thock module, found again after each replug.
+
+    `wrap` may put something around each transport. It gives way to other programs on the keyboard.
+    """
     with device_list() as watch:
-        yield system_opener(load_hid_library(), watch)
+        opener = system_opener(load_hid_library(), watch)
+        yield lambda listener: Link(
+            lambda: wrap(opener()),
+            listener,
+            options=_OPTIONS,
+            others_present=opener.is_open_elsewhere,
+        )

@@ -94,13 +94,13 @@ def command(show_content: bool, record: Path | None, seconds: float | None) -> N
     """Subscribe to the keyboard and print every frame, until Ctrl-C. Keys are hidden unless asked for."""
     if record is not None:
         announce_recording(record)
-    with real_keyboard() as open_keyboard:
 
-        def open_transport() -> Transport:
-            transport: Transport = MonitoredTransport(open_keyboard(), show_content=show_content)
-            return transport if record is None else RecordingTransport(transport, record)
+    def wrap(inner: Transport) -> Transport:
+        transport: Transport = MonitoredTransport(inner, show_content=show_content)
+        return transport if record is None else RecordingTransport(transport, record)
 
-        link = Link(open_transport, _ignore)
+    with real_keyboard(wrap) as make_link:
+        link = make_link(_ignore)
         link.start()
         try:
             _wait(link, seconds)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import click
 
-from app.commands.keyboards import OpenTransport, real_keyboard
+from app.commands.keyboards import MakeLink, real_keyboard, virtual_keyboard
 from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
 from app.companion.core import Mailbox, Subscriber
@@ -20,8 +20,7 @@ from app.log import forbid_core_dumps, set_up_logging
 from app.settings import ModeName, Settings
 from engine.client import EngineClient
 from firmware_bridge.keys.layout import load_layout
-from firmware_bridge.link import Link
-from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from firmware_bridge.transport.virtual import VirtualKeyboard
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -62,27 +61,25 @@ def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: s
         board = VirtualKeyboard()
         answers = LineAnswers(board, load_layout(settings.layout), _say, mailbox.post, stop)
         threading.Thread(target=answers.run, args=(sys.stdin,), daemon=True).start()
-        _run(lambda: VirtualTransport(board), settings, stop, mailbox, [reporter, answers])
+        _run(virtual_keyboard(board), settings, stop, mailbox, [reporter, answers])
         if answers.failed:
             sys.exit(1)
     elif keyboard == "virtual":
-        idle = VirtualKeyboard()
-        _run(lambda: VirtualTransport(idle), settings, stop, mailbox, [reporter])
+        _run(virtual_keyboard(VirtualKeyboard()), settings, stop, mailbox, [reporter])
     else:
-        with real_keyboard() as open_transport:
-            _run(open_transport, settings, stop, mailbox, [reporter])
+        with real_keyboard() as make_link:
+            _run(make_link, settings, stop, mailbox, [reporter])
 
 
 def _run(
-    open_transport: OpenTransport,
+    make_link: MakeLink,
     settings: Settings,
     stop: threading.Event,
     mailbox: Mailbox,
     subscribers: Sequence[Subscriber],
 ) -> None:
     engine = EngineClient(mailbox.post, mailbox.engine_changed)
-    link = Link(open_transport, mailbox.post)
-    run_companion(mailbox, link, engine, settings, stop, subscribers)
+    run_companion(mailbox, make_link(mailbox.post), engine, settings, stop, subscribers)
 
 
 def _say(answer: str) -> None:
