@@ -179,7 +179,7 @@ def test_events_are_held_for_3_seconds_after_another_program_spoke(build: str) -
     with board(build) as keyboard:
         keyboard.start()
         keyboard.subscribe()
-        keyboard.hid(VIA_VERSION)
+        keyboard.hid(bytes((0x11,)).ljust(32, b"\0"))  # VIA: number of layers
         keyboard.via.clear()
         keyboard.key(0, 0, 4, True)
         keyboard.turn(100, times=25)
@@ -189,6 +189,32 @@ def test_events_are_held_for_3_seconds_after_another_program_spoke(build: str) -
         assert keyboard.taken() == []
         keyboard.turn(100, times=2)
         (frame,) = keyboard.taken()
+        assert [event.keycode for event in events_of(frame)] == [4]
+
+
+@pytest.mark.parametrize("build", ["plain", "via"])
+def test_the_question_with_which_our_host_begins_holds_nothing(build: str) -> None:
+    with board(build) as keyboard:
+        keyboard.start()
+        keyboard.hid(VIA_VERSION)
+        keyboard.via.clear()
+        keyboard.subscribe()
+        keyboard.key(0, 0, 4, True)
+        keyboard.turn(times=5)
+        (frame,) = keyboard.taken()
+        assert [event.keycode for event in events_of(frame)] == [4]
+
+
+@pytest.mark.parametrize("build", ["plain", "via"])
+def test_answers_to_polls_are_never_held(build: str) -> None:
+    with board(build, "-DTHOCK_ENABLE_POLL=1") as keyboard:
+        keyboard.start()
+        keyboard.subscribe()
+        keyboard.hid(bytes((0x11,)).ljust(32, b"\0"))
+        keyboard.via.clear()
+        keyboard.key(0, 0, 4, True)
+        keyboard.turn(times=5)
+        (frame,) = keyboard.raw(POLL)
         assert [event.keycode for event in events_of(frame)] == [4]
 
 

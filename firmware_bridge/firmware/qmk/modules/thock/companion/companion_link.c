@@ -16,6 +16,7 @@
 #define REPORT_BYTES THOCK_REPORT_LENGTH
 #define TYPE_KEY 2
 #define TYPE_POLL 10
+#define VIA_GET_PROTOCOL_VERSION 0x01
 #define FRAME_MAGIC 0xE7
 #define VIA_CUSTOM_SET_VALUE 0x07
 #define VIA_CUSTOM_GET_VALUE 0x08
@@ -57,6 +58,10 @@ void companion_forget_reports(void) {
     inbox_read = inbox_written;
 }
 
+static bool is_polled(void) {
+    return (companion.core.config.features & THOCK_FEATURE_POLL) != 0;
+}
+
 static bool events_are_held(void) {
     if (foreign_seen && timer_elapsed32(foreign_ms) >= HOLD_EVENTS_MS) {
         foreign_seen = false;
@@ -78,7 +83,8 @@ bool companion_send(void *context, const uint8_t *report, uint8_t length) {
         return true; // this half only listens
     }
 #endif
-    if (companion.suspended || (frame_type(report) == TYPE_KEY && events_are_held())) {
+    // What was asked for is never held: KEY frames of a polled board are answers.
+    if (companion.suspended || (frame_type(report) == TYPE_KEY && !is_polled() && events_are_held())) {
         return false;
     }
     memcpy(copy, report, length);
@@ -107,8 +113,11 @@ static bool is_ours(const uint8_t *data, uint8_t length) {
     if (companion.ready && thock_is_frame(&companion.core, data, length)) {
         return true;
     }
-    foreign_seen = true;
-    foreign_ms   = timer_read32();
+    // Every program asks for VIA's version first, ours too, and then says what it wants.
+    if (data[0] != VIA_GET_PROTOCOL_VERSION) {
+        foreign_seen = true;
+        foreign_ms   = timer_read32();
+    }
     return false;
 }
 
