@@ -91,7 +91,8 @@ def _judge(
         if raw.input_bytes != raw.output_bytes or raw.output_bytes not in _LENGTHS:
             return 0, f"FF60/61, but reports of {raw.input_bytes} and {raw.output_bytes} bytes"
         return raw.output_bytes, f"raw HID interface (FF60/61), {raw.output_bytes}-byte reports"
-    if not usages and interface == _FALLBACK_INTERFACE:
+    # Linux tells usages: there a device without any is damaged, and may be anything.
+    if not usages and interface == _FALLBACK_INTERFACE and not sys.platform.startswith("linux"):
         return _FALLBACK_LENGTH, "interface 1 of a device whose usages the system does not tell"
     if _KEYBOARD_USAGE in usages:
         return 0, "the key interface of a keyboard; never opened"

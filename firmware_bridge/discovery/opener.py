@@ -35,9 +35,9 @@ _log = logging.getLogger(__name__)
 
 # udevd lets the user in 0.05 to 0.2 s after the kernel has made the node.
 _SETTLE_S = 1.0
-# A device whose answer may change is asked again, a few times.
+# A device whose answer may change is asked again: after 5 s, then at longer and longer intervals.
 _ASK_AGAIN_S = 5.0
-_ASK_TIMES = 3
+_ASK_AT_LEAST_S = 60.0
 
 
 @dataclass(slots=True)
@@ -52,8 +52,8 @@ class _Seen:
     def must_ask(self, now: float) -> bool:
         if self.verdict is None:
             return True
-        again = not self.verdict.is_final and self.asked_times < _ASK_TIMES
-        return again and now - self.asked_at > _ASK_AGAIN_S
+        interval_s = min(_ASK_AGAIN_S * 2 ** (self.asked_times - 1), _ASK_AT_LEAST_S)
+        return not self.verdict.is_final and now - self.asked_at > interval_s
 
 
 class DeviceOpener:

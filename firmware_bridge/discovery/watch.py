@@ -125,12 +125,13 @@ class DeviceWatch:
         self._stopping = False
         self._changed = threading.Condition()
         self._candidates: tuple[Candidate, ...] | None = None
-        self._scanning_since: float | None = time.monotonic()
+        self._scanning_since: float | None = None
         self._failures: set[str] = set()
         self._thread = threading.Thread(target=self._run, name="thock-devices", daemon=True)
 
     def start(self) -> None:
         """Begin to list."""
+        self._scanning_since = time.monotonic()
         self._thread.start()
 
     def stop(self) -> None:

@@ -25,6 +25,14 @@ from firmware_bridge.errors import (
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 from firmware_bridge.transport.base import DeviceIdentity
 
+try:
+    import termios
+except ImportError:  # Windows
+    _OPEN_ERRORS: tuple[type[Exception], ...] = (OSError,)
+else:
+    # pyserial lets it through when a board goes away while its port is set up; it is no OSError.
+    _OPEN_ERRORS = (OSError, termios.error)
+
 _log = logging.getLogger(__name__)
 
 _WRITE_LIMIT_S = 1.0  # a board that does not take 70 bytes in that time is gone
@@ -74,7 +82,7 @@ class SerialTransport:
             port = serial.Serial(
                 self._path, _BAUD, timeout=0, write_timeout=_WRITE_LIMIT_S, exclusive=True
             )
-        except OSError as error:  # SerialException is one
+        except _OPEN_ERRORS as error:  # SerialException is an OSError
             raise _why_not_open(self._path, error) from None
         with self._gate:
             self._port = port
@@ -149,11 +157,12 @@ def _close_quietly(port: serial.Serial) -> None:
         _log.debug("closing a serial port: %s", type(error).__name__)
 
 
-def _why_not_open(path: str, error: OSError) -> TransportError:
-    if error.errno in (errno.EACCES, errno.EPERM) and os.name == "posix":
+def _why_not_open(path: str, error: Exception) -> TransportError:
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EACCES, errno.EPERM) and os.name == "posix":
         return DevicePermissionError(f"This user may not open {path}.", _UDEV_ADVICE)
     taken = (errno.EBUSY, errno.EAGAIN, errno.EACCES)  # EAGAIN: flock; EACCES: Windows
-    if error.errno in taken or "PermissionError" in str(error):
+    if number in taken or "PermissionError" in str(error):
         return DeviceBusyError(
             f"Another program holds {path}.", "Close serial monitors and editors that use the port."
         )

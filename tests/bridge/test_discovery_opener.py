@@ -124,7 +124,7 @@ def test_a_serial_port_is_asked_only_when_it_was_chosen(bench: Bench) -> None:
     assert not any(report[0] == VIA_GET_VERSION for report in bench.written("a"))
 
 
-def test_silent_and_echoing_devices_are_asked_a_few_times_others_once(bench: Bench) -> None:
+def test_silent_devices_are_asked_ever_more_seldom_and_others_once(bench: Bench) -> None:
     bench.plug("a", "silent receiver", "1A")
     bench.plug("b", "SignalRGB", "1B")
     opener = bench.opener()
@@ -132,8 +132,20 @@ def test_silent_and_echoing_devices_are_asked_a_few_times_others_once(bench: Ben
         with pytest.raises(DeviceGoneError):
             opener()
         bench.now += 3
-    assert bench.opened.count("a") == 3
+    assert bench.opened.count("a") == 4  # after 0, 6, 18 and 39 s
     assert bench.opened.count("b") == 1
+
+
+def test_a_keyboard_that_answers_late_is_found_after_all(bench: Bench) -> None:
+    bench.plug("a", "silent receiver", "1A")
+    opener = bench.opener()
+    for _ in range(40):
+        with pytest.raises(DeviceGoneError):
+            opener()
+        bench.now += 3
+    slow = bench.plug("a", "Thock on VIA 12", "1A")
+    bench.now += 61
+    assert opener().identity == slow
 
 
 def test_a_device_that_was_plugged_in_anew_is_asked_anew(bench: Bench) -> None:

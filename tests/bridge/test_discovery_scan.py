@@ -46,7 +46,7 @@ def scan(
         (entry("a"), parse_report_descriptor(raw_hid()), 32, "32-byte reports"),
         (entry("a"), parse_report_descriptor(raw_hid(64)), 64, "64-byte reports"),
         (entry("a"), [], 32, "raw HID interface"),
-        (entry("a", UNKNOWN), [], 32, "does not tell"),
+        (entry("a", UNKNOWN), [], 0, "does not tell"),
         (entry("a", UNKNOWN, interface_number=0), [], 0, "interface 0"),
         (entry("a", UNKNOWN, interface_number=-1), [], 0, "does not tell"),
         (entry("a", (1, 6)), parse_report_descriptor(BOOT_KEYBOARD), 0, "never opened"),
@@ -64,6 +64,15 @@ def test_what_matches_and_why(
     assert candidate.matches == (length > 0)
     assert candidate.report_length == length
     assert reason in candidate.reason
+
+
+def test_off_linux_interface_1_is_tried_where_no_usages_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    [candidate] = scan(entry("a", UNKNOWN))
+    assert candidate.matches
+    assert candidate.report_length == 32
 
 
 def test_a_path_that_is_listed_twice_is_one_candidate() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+import termios
 import threading
 import time
 from collections.abc import Iterator
@@ -119,6 +120,17 @@ def test_errors_of_open_are_told_apart(
 
     monkeypatch.setattr("serial.Serial", fail)
     with pytest.raises(kind):
+        SerialTransport("/dev/ttyACM0", IDENTITY).open()
+
+
+def test_a_board_that_goes_away_while_its_port_is_set_up_is_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise termios.error(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr("serial.Serial", fail)
+    with pytest.raises(DeviceGoneError):
         SerialTransport("/dev/ttyACM0", IDENTITY).open()
 
 
