@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import traceback
 from typing import TextIO
 
 OUR_LOGGERS = ("app", "engine", "firmware_bridge")
@@ -22,7 +21,9 @@ def forbid_core_dumps() -> None:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # 1, not 0: Linux does not hold a limit of 0 against a core_pattern that pipes to a program, and
+        # takes 1 for "no core at all" there (fs/coredump.c). For files 1 byte is too little as well.
+        resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
 
 
 def set_up_logging(level: int | str = logging.WARNING, stream: TextIO | None = None) -> None:
@@ -42,13 +43,3 @@ def set_up_logging(level: int | str = logging.WARNING, stream: TextIO | None = N
     for old in [h for h in root.handlers if h.get_name() == _HANDLER_NAME]:
         root.removeHandler(old)
     root.addHandler(handler)
-
-
-def name_of_error(error: BaseException) -> str:
-    """Type and place, as in `KeyError at chat.py:57 in commit`: an exception's text may hold content."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return type(error).__name__
-    last = frames[-1]
-    file = last.filename.replace("\\", "/").rsplit("/", 1)[-1]
-    return f"{type(error).__name__} at {file}:{last.lineno} in {last.name}"

@@ -75,7 +75,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform != "win32":
         os.nice(_NICENESS)  # before any thread starts: threads inherit it
         # A core file would write everything that was typed lately to the disk.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # 1, not 0: see app.log.forbid_core_dumps; Linux holds 0 against files only.
+        resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
     key = sys.stdin.buffer.read(AUTHKEY_BYTES)
     if len(key) != AUTHKEY_BYTES:
         _log.error("no key on stdin: thock starts this program, nobody else can")
@@ -244,10 +245,6 @@ def _since(start: float) -> float:
 
 
 def _load_model(command: LoadModel) -> LoadedModel:
-    # Read when torch loads its OpenMP. By default its threads spin while they wait for each other. On a
-    # machine where other programs run too, they spin away the time that the late one needs: with 4 busy
-    # programs on 2 cores, 16 tokens of SmolLM2-135M took 9 to 20 s, and take 1 to 4 s without spinning.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     # Here, because torch takes seconds and hundreds of MB that the fake engine can do without.
     from engine.runner import ModelRunner
 

@@ -17,6 +17,7 @@ from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.virtual import VirtualKeyboard
 
 _QUIET_S = 0.5  # an answer that stood this long is the whole answer
+_BEGIN_S = 5.0  # react asks after a pause of a second; nothing else waits before it is under way
 _LOOK_S = 0.2  # between two looks at `stop` while waiting
 _KEY_S = 0.005  # between two actions; faster than any person, slower than a full ring
 _BUSY = (Status.THINKING, Status.STREAMING)
@@ -79,21 +80,23 @@ class LineAnswers:
         for usage, pressed in (action for stroke in strokes for action in stroke.actions()):
             (self._keyboard.press if pressed else self._keyboard.release)(usage)
             time.sleep(_KEY_S)
-        if not self._wait(lambda s: _answered_after(s, asked) or s.engine is EngineState.FAILED):
-            return
-        while self._wait(lambda s: s.status not in _BUSY) and self._wait(_is_busy, _QUIET_S):
+        self._wait(lambda s: _is_busy(s) or _was_answered(s, asked), _BEGIN_S)
+        while self._wait(lambda s: not _is_busy(s)) and self._wait(_is_busy, _QUIET_S):
             pass
-        self._say(self._whole_answer())
+        if not self._stop.is_set():
+            self._say(self._whole_answer(asked))
         if state.mode is ModeName.SUGGEST:
             self._post(Forget())  # the next line is another text
 
-    def _whole_answer(self) -> str:
+    def _whole_answer(self, asked: int) -> str:
         """The reply in full, not only the page that the display shows; suggestions as they stand there."""
         state = self._state
         assert state is not None
-        if state.engine is EngineState.FAILED:
+        if not _was_answered(
+            state, asked
+        ):  # an empty reply, a refused request, an engine that died
             self.failed = True
-            return f"no answer: {state.engine_detail}"
+            return f"no answer: {state.engine_detail or state.error or 'the model said nothing'}"
         if state.mode is ModeName.SUGGEST:
             return "\n".join(row.rstrip() for row in state.frame.rows[1:] if row.strip())
         return state.reply
@@ -119,10 +122,8 @@ class LineAnswers:
         return state.engine is EngineState.READY and state.keyboard is not None
 
 
-def _answered_after(state: CompanionState, request: int) -> bool:
-    return (
-        state.latency is not None and state.latency.request > request and state.status not in _BUSY
-    )
+def _was_answered(state: CompanionState, request: int) -> bool:
+    return state.latency is not None and state.latency.request > request
 
 
 def _is_busy(state: CompanionState) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import click
 
 from app.commands.keyboards import real_keyboard
 from app.commands.options import announce_recording
+from app.log import forbid_core_dumps, set_up_logging
 from firmware_bridge.errors import FrameError
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.link import Link
@@ -92,6 +94,9 @@ def describe_report(report: bytes, show_content: bool) -> str:
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this time.")
 def command(show_content: bool, record: Path | None, seconds: float | None) -> None:
     """Subscribe to the keyboard and print every frame, until Ctrl-C. Keys are hidden unless asked for."""
+    set_up_logging()
+    forbid_core_dumps()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # leaves as Ctrl-C does
     if record is not None:
         announce_recording(record)
 

@@ -17,9 +17,9 @@ from app.companion.machine import CompanionMachine
 from app.companion.messages import EngineChanged, Message, Stop
 from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.state import CompanionState
-from app.log import name_of_error
 from app.settings import Settings
 from engine.client import EngineState
+from engine.failures import name_of_error
 
 # After an error, time-driven work waits this long, so that one that comes back does not spin.
 REST_S = 1.0

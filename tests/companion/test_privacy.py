@@ -18,9 +18,10 @@ import app.companion.modes.suggest
 from app.companion.context import TypingContext
 from app.companion.messages import Ask, EngineChanged, SetMode
 from app.companion.modes.base import View
-from app.log import OUR_LOGGERS, name_of_error, set_up_logging
+from app.log import OUR_LOGGERS, set_up_logging
 from app.settings import ModeName, Settings
 from engine.client import EngineState
+from engine.failures import name_of_error
 from engine.messages import LabelChosen, ReplyFinished, ReplyGrew
 from firmware_bridge.display.frame import TextFrame
 from firmware_bridge.events import EventsDropped

