@@ -7,12 +7,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
-from app.companion.messages import Forget
 from app.companion.state import CompanionState
 from app.settings import ModeName
 from engine.client import EngineState
 from firmware_bridge.keys.layout import Layout
-from firmware_bridge.keys.typist import keys_for
+from firmware_bridge.keys.typist import KeyStroke, keys_for
+from firmware_bridge.keys.usage import Usage
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.virtual import VirtualKeyboard
 
@@ -31,14 +31,12 @@ class LineAnswers:
         keyboard: VirtualKeyboard,
         layout: Layout,
         say: Callable[[str], None],
-        post: Callable[[Forget], None],
         stop: threading.Event,
     ) -> None:
         """`say` prints an answer; when it raises OSError (nobody reads) everything is stopped."""
         self._keyboard = keyboard
         self._layout = layout
         self._say = say
-        self._post = post
         self._stop = stop
         self._state: CompanionState | None = None
         self._changed = threading.Condition()
@@ -77,16 +75,22 @@ class LineAnswers:
         asked = state.latency.request if state.latency is not None else 0
         if state.mode is not ModeName.SUGGEST:
             strokes += keys_for("\n", self._layout)
-        for usage, pressed in (action for stroke in strokes for action in stroke.actions()):
-            (self._keyboard.press if pressed else self._keyboard.release)(usage)
-            time.sleep(_KEY_S)
+        for stroke in strokes:
+            self._press(stroke)
         self._wait(lambda s: _is_busy(s) or _was_answered(s, asked), _BEGIN_S)
         while self._wait(lambda s: not _is_busy(s)) and self._wait(_is_busy, _QUIET_S):
             pass
         if not self._stop.is_set():
             self._say(self._whole_answer(asked))
         if state.mode is ModeName.SUGGEST:
-            self._post(Forget())  # the next line is another text
+            self._press(
+                KeyStroke(Usage.RIGHT)
+            )  # an arrow ends the run: the next line is another text
+
+    def _press(self, stroke: KeyStroke) -> None:
+        for usage, pressed in stroke.actions():
+            (self._keyboard.press if pressed else self._keyboard.release)(usage)
+            time.sleep(_KEY_S)
 
     def _whole_answer(self, asked: int) -> str:
         """The reply in full, not only the page that the display shows; suggestions as they stand there."""

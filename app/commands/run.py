@@ -59,7 +59,7 @@ def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: s
     reporter = _Reporter()
     if from_stdin:
         board = VirtualKeyboard()
-        answers = LineAnswers(board, load_layout(settings.layout), _say, mailbox.post, stop)
+        answers = LineAnswers(board, load_layout(settings.layout), _say, stop)
         threading.Thread(target=answers.run, args=(sys.stdin,), daemon=True).start()
         _run(virtual_keyboard(board), settings, stop, mailbox, [reporter, answers])
         if answers.failed:
