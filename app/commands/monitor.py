@@ -17,35 +17,21 @@ from firmware_bridge.errors import FrameError
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.link import Link
 from firmware_bridge.protocol.frames import FrameType, decode
-from firmware_bridge.transport.base import DeviceIdentity, Transport
+from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.replay import RecordingTransport
+from firmware_bridge.transport.wrapped import WrappedTransport
 
 # Frames whose payload holds what the person types or reads.
 _PRIVATE = frozenset({FrameType.KEY, FrameType.TEXT, FrameType.BITMAP})
 
 
-class MonitoredTransport:
+class MonitoredTransport(WrappedTransport):
     """Passes everything through and prints a line for each report."""
 
     def __init__(self, inner: Transport, *, show_content: bool) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._show_content = show_content
         self._start = time.monotonic()
-
-    @property
-    def identity(self) -> DeviceIdentity:
-        return self._inner.identity
-
-    @property
-    def report_length(self) -> int:
-        return self._inner.report_length
-
-    @property
-    def wakeable(self) -> bool:
-        return self._inner.wakeable
-
-    def wake(self) -> None:
-        self._inner.wake()
 
     def open(self) -> None:
         self._inner.open()
@@ -60,9 +46,6 @@ class MonitoredTransport:
     def write(self, report: bytes) -> None:
         self._print("->", report)
         self._inner.write(report)
-
-    def close(self) -> None:
-        self._inner.close()
 
     def _print(self, way: str, report: bytes) -> None:
         seconds = time.monotonic() - self._start

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from firmware_bridge.errors import DeviceGoneError, ReplayMismatchError
 from firmware_bridge.transport.base import DeviceIdentity, Transport
+from firmware_bridge.transport.wrapped import WrappedTransport
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,7 @@ def open_recording(path: Path) -> int:
     return descriptor
 
 
-class RecordingTransport:
+class RecordingTransport(WrappedTransport):
     """Passes everything through and writes it to `path`.
 
     PRIVACY: the file holds every key that the person presses while it is recorded. It can be read by
@@ -61,25 +62,10 @@ class RecordingTransport:
     def __init__(
         self, inner: Transport, path: Path, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._path = path
         self._clock = clock
         self._file: int | None = None  # descriptor: every line is one write, nothing is buffered
-
-    @property
-    def identity(self) -> DeviceIdentity:
-        return self._inner.identity
-
-    @property
-    def report_length(self) -> int:
-        return self._inner.report_length
-
-    @property
-    def wakeable(self) -> bool:
-        return self._inner.wakeable
-
-    def wake(self) -> None:
-        self._inner.wake()
 
     def open(self) -> None:
         """See `Transport.open`.

@@ -9,35 +9,14 @@ events are fetched with POLL.
 from __future__ import annotations
 
 from firmware_bridge.protocol.frames import MAGIC
-from firmware_bridge.transport.base import DeviceIdentity, Transport
+from firmware_bridge.transport.wrapped import WrappedTransport
 from firmware_bridge.via.protocol import THOCK_CHANNEL, Command, check_request
 
 _COMMANDS = (Command.GET_VALUE, Command.SET_VALUE)
 
 
-class ViaChannelTransport:
+class ViaChannelTransport(WrappedTransport):
     """Another transport's reports, with frames put into the channel and taken out of it."""
-
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
-
-    @property
-    def identity(self) -> DeviceIdentity:
-        return self._inner.identity
-
-    @property
-    def report_length(self) -> int:
-        return self._inner.report_length
-
-    @property
-    def wakeable(self) -> bool:
-        return self._inner.wakeable
-
-    def wake(self) -> None:
-        self._inner.wake()
-
-    def open(self) -> None:
-        self._inner.open()
 
     def read(self, timeout_s: float) -> bytes | None:
         report = self._inner.read(timeout_s)
@@ -55,6 +34,3 @@ class ViaChannelTransport:
             report = bytes((Command.GET_VALUE,)) + report[1:]
         check_request(report)
         self._inner.write(report)
-
-    def close(self) -> None:
-        self._inner.close()
