@@ -241,6 +241,7 @@ class GpuEngine:
 
     def _launch(self, number: int) -> None:
         params, tuning = self._params, self._tuning
+        self._control[0] = 0  # a request that timed out may have left it set
         self._launch_id += 1
         params.first_request, params.launch_id = number, self._launch_id
         params.request_limit = 1 if self._residency is Residency.LAUNCH else 1 << 30
@@ -294,6 +295,11 @@ class GpuEngine:
             self._context.synchronise()
         self._context.read(address, out)
         return out
+
+    def forget(self) -> None:
+        """End a residency and overwrite the KV rows, which are made of what a person typed."""
+        self.leave()
+        self._context.clear(self._params.cache, memory.cache_bytes(self._config, self._max_context))
 
     def leave(self) -> None:
         """End a lease or a residency; the next request launches again. Safe to call twice."""
