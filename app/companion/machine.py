@@ -94,6 +94,7 @@ class CompanionMachine:
         }
         self._mode = self._modes[settings.mode]
         self._is_paused = False
+        self._forget_owed = False
         self._is_asleep = False
         self._engine = EngineState.STOPPED
         self._engine_detail = ""
@@ -257,6 +258,7 @@ class CompanionMachine:
         self._engine = change.state
         self._engine_detail = _brief(change.detail, self._settings.model)
         self._desk.engine_ready = change.state is EngineState.READY
+        self._forget_owed = False  # another child has nothing to forget
         if self._desk.engine_ready and not was_ready:
             self._mode.engine_came()
         elif not self._desk.engine_ready:
@@ -269,6 +271,8 @@ class CompanionMachine:
         if self._engine is EngineState.READY and not self._desk.engine_ready:
             # It had refused a command because too many were open: now one is answered.
             self._desk.engine_ready = True
+            if self._forget_owed:
+                self._forget_in_engine()
             self._mode.engine_came()
 
     def _failed(self, event: Failed) -> None:
@@ -345,7 +349,11 @@ class CompanionMachine:
         self._desk.context.wipe()
         for mode in self._modes.values():
             mode.wipe()
-        self._desk.request(lambda n: Forget(request=n))
+        self._forget_in_engine()
+
+    def _forget_in_engine(self) -> None:
+        """Have the engine overwrite what it holds: now, or when it takes requests again."""
+        self._forget_owed = self._desk.request(lambda n: Forget(request=n)) is None
 
     # ---------------------------------------------------------------- what is seen
 

@@ -365,3 +365,25 @@ def test_lights_never_change_more_than_four_times_a_second() -> None:
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(ValueError, match="no layout 'nowhere'"):
         Desk(Settings(layout="nowhere"))
+
+
+def test_what_the_engine_refused_to_forget_is_forgotten_as_soon_as_it_listens_again() -> None:
+    desk = Desk()
+    desk.type("he")
+    asked = desk.request
+    desk.engine.is_dead = True  # refuses, as a client does with too many open requests
+    desk.post(Pause())
+    assert not any(isinstance(c, EngineForget) for c in desk.engine.commands)
+    desk.engine.is_dead = False
+    desk.post(suggestions(asked, cancelled=True))
+    assert isinstance(desk.engine.commands[-1], EngineForget)
+
+
+def test_a_new_engine_child_has_nothing_to_forget() -> None:
+    desk = Desk()
+    desk.type("he")
+    desk.engine.is_dead = True
+    desk.post(Pause())
+    desk.engine_is(EngineState.RESTARTING)
+    desk.engine_is(EngineState.READY)
+    assert not any(isinstance(c, EngineForget) for c in desk.engine.commands)
