@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.keyboards import device_list
+from app.commands.keyboards import candidates_of, device_list
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.discovery.detect import detect
 from firmware_bridge.discovery.system import make_transport
@@ -25,10 +25,7 @@ def command(show_all: bool, ask: bool) -> None:
     Without --ask nothing is opened and nothing is sent.
     """
     with device_list() as watch:
-        try:
-            found = watch.candidates()
-        except TransportError as error:
-            raise click.ClickException(str(error)) from error
+        found = candidates_of(watch)
         shown = [c for c in found if show_all or c.matches]
         for candidate in shown:
             click.echo(_describe(candidate))

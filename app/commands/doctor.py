@@ -8,13 +8,12 @@ from collections.abc import Sequence
 
 import click
 
-from app.commands.keyboards import device_list
+from app.commands.keyboards import candidates_of, device_list
 from app.doctor.checks import ALL_CHECKS
 from app.doctor.keyboards import check_keyboards
 from app.doctor.report import CheckStatus, Finding, describe, worst
 from app.doctor.udev import UdevError, install, rules_for
 from firmware_bridge.discovery.candidates import Candidate
-from firmware_bridge.errors import TransportError
 
 
 @click.command()
@@ -47,10 +46,7 @@ def _check_keyboards() -> Finding:
 
 def _candidates() -> Sequence[Candidate]:
     with device_list() as watch:
-        try:
-            return watch.candidates()
-        except TransportError as error:
-            raise click.ClickException(str(error)) from error
+        return candidates_of(watch)
 
 
 def _install_udev() -> None:

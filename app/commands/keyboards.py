@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import click
 
+from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.system import system_opener, system_watch
 from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.errors import TransportError
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions
-from firmware_bridge.transport.base import Transport
+from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.transport.hid_library import load_hid_library
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 
@@ -43,19 +44,53 @@ def device_list() -> Iterator[DeviceWatch]:
         watch.stop()
 
 
+def candidates_of(watch: DeviceWatch) -> Sequence[Candidate]:
+    """What is connected now.
+
+    Raises:
+        click.ClickException: listing the devices hangs.
+    """
+    try:
+        return watch.candidates()
+    except TransportError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def virtual_keyboard(keyboard: VirtualKeyboard) -> MakeLink:
     """The link to a keyboard in this process."""
     return lambda listener: Link(lambda: VirtualTransport(keyboard), listener)
 
 
-@contextmanager
-def real_keyboard(wrap: Callable[[Transport], Transport] = lambda t: t) -> Iterator[MakeLink]:
-    """The link to the first keyboard with the Thock module, found again after each replug.
+def find_chosen(candidates: Sequence[Candidate], name: str) -> DeviceIdentity:
+    """The device that a person means: by its place, its serial number or its path.
 
-    `wrap` may put something around each transport. It gives way to other programs on the keyboard.
+    Raises:
+        click.ClickException: there is none, or more than one.
+    """
+    fitting = {
+        c.identity
+        for c in candidates
+        if name in (c.identity.location, c.identity.serial, c.path)
+        and (c.matches or c.identity.transport == SERIAL)
+    }
+    if len(fitting) != 1:
+        number = "more than one device is" if fitting else "no device is"
+        raise click.ClickException(f"{number} {name!r}; `thock devices --all` lists them by place.")
+    return fitting.pop()
+
+
+@contextmanager
+def real_keyboard(
+    chosen: str = "", wrap: Callable[[Transport], Transport] = lambda t: t
+) -> Iterator[MakeLink]:
+    """The link to the chosen keyboard, or the first with the Thock module; found again after each replug.
+
+    `chosen`: see `find_chosen`. `wrap` may put something around each transport. The link gives way to
+    other programs on the keyboard.
     """
     with device_list() as watch:
-        opener = system_opener(load_hid_library(), watch)
+        selected = find_chosen(candidates_of(watch), chosen) if chosen else None
+        opener = system_opener(load_hid_library(), watch, selected)
         yield lambda listener: Link(
             lambda: wrap(opener()),
             listener,

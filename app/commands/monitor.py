@@ -74,8 +74,9 @@ def describe_report(report: bytes, show_content: bool) -> str:
     "--record", type=click.Path(dir_okay=False, path_type=Path),
     help="Write the traffic to this file. It holds every key that is pressed.",
 )  # fmt: skip
+@click.option("--keyboard", default="", help="Place, serial number or path of a device.")
 @click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this time.")
-def command(show_content: bool, record: Path | None, seconds: float | None) -> None:
+def command(show_content: bool, record: Path | None, keyboard: str, seconds: float | None) -> None:
     """Subscribe to the keyboard and print every frame, until Ctrl-C. Keys are hidden unless asked for."""
     set_up_logging()
     forbid_core_dumps()
@@ -87,7 +88,7 @@ def command(show_content: bool, record: Path | None, seconds: float | None) -> N
         transport: Transport = MonitoredTransport(inner, show_content=show_content)
         return transport if record is None else RecordingTransport(transport, record)
 
-    with real_keyboard(wrap) as make_link:
+    with real_keyboard(keyboard, wrap) as make_link:
         link = make_link(_ignore)
         link.start()
         try:

@@ -36,8 +36,9 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
     help="Type each line of standard input on a virtual keyboard, print its answer, then end.",
 )  # fmt: skip
 @click.option(
-    "--keyboard", type=click.Choice(["auto", "virtual"]), default="auto", show_default=True,
-    help="auto: the first keyboard with the Thock module, found again after each replug.",
+    "--keyboard", default="auto", show_default=True,
+    help="auto: the first keyboard with the Thock module. Else `virtual`, or the place, serial number "
+    "or path of a device from `thock devices`.",
 )  # fmt: skip
 @click.option(
     "--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="WARNING",
@@ -67,7 +68,7 @@ def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: s
     elif keyboard == "virtual":
         _run(virtual_keyboard(VirtualKeyboard()), settings, stop, mailbox, [reporter])
     else:
-        with real_keyboard() as make_link:
+        with real_keyboard("" if keyboard == "auto" else keyboard) as make_link:
             _run(make_link, settings, stop, mailbox, [reporter])
 
 

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import click
 import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
+from app.commands.keyboards import find_chosen
 from app.commands.monitor import MonitoredTransport, describe_report
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.link import Link
@@ -76,6 +80,24 @@ def test_asking_says_what_the_device_is(monkeypatch: pytest.MonkeyPatch) -> None
     )
     output = devices(monkeypatch, "--ask", found=(KEYBOARD,)).output
     assert "tier A: it has the Thock module; 128x32, 16 LEDs" in output
+
+
+def test_a_keyboard_is_chosen_by_place_serial_number_or_path() -> None:
+    twin = replace(
+        KEYBOARD, path="/dev/hidraw9", identity=replace(KEYBOARD.identity, location="1-4")
+    )
+    port = replace(
+        MOUSE,
+        path="/dev/ttyACM0",
+        identity=DeviceIdentity("serial", 0x239A, 1, "A1", "1-5", "Board"),
+    )
+    found = [KEYBOARD, twin, MOUSE, port]
+    assert find_chosen(found, "1-4") == twin.identity
+    assert find_chosen(found, "/dev/hidraw3") == KEYBOARD.identity
+    assert find_chosen(found, "A1") == port.identity
+    for name in ("1-9", "1-3", "/dev/hidraw4"):
+        with pytest.raises(click.ClickException, match="no device"):
+            find_chosen(found, name)
 
 
 def test_keys_and_text_are_hidden_unless_asked_for() -> None:
