@@ -42,10 +42,9 @@ from firmware_bridge.protocol.messages import (
     Release,
     Subscribe,
 )
+from firmware_bridge.via.protocol import UNHANDLED
 
 _log = logging.getLogger(__name__)
-
-_VIA_UNHANDLED = 0xFF  # VIA returns a frame that it does not know with this in its first byte
 
 
 class _Phase(enum.Enum):
@@ -256,7 +255,7 @@ class Session:
         request = self._request
         if self._phase is _Phase.GREETING and request is not None and len(report) > 1:
             echo = report[1:] == request.report[1:]
-            if echo and report[0] in (request.report[0], _VIA_UNHANDLED):
+            if echo and report[0] in (request.report[0], UNHANDLED):
                 raise SessionEndedError(LinkProblem.NO_MODULE)
 
     def _take_frame(self, frame: Frame, now: float) -> list[BridgeEvent]:

@@ -31,12 +31,9 @@ from firmware_bridge.protocol.frames import (
 from firmware_bridge.protocol.messages import NONCE_TRANSFORM, Caps, Hello, Nak
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.channel import ViaChannelTransport
-from firmware_bridge.via.protocol import CHANNELS_SINCE
+from firmware_bridge.via.protocol import CHANNELS_SINCE, UNHANDLED, VIA_VERSIONS, Command
 
-VIA_GET_VERSION = 0x01  # qmk_firmware quantum/via.h, id_get_protocol_version
-VIA_VERSIONS = range(9, 14)  # 9: Vial and old VIA; 11: QMK 2022-11; 12: 2023-02; 13: 2026-05
 _VIA_REPORT_BYTES = 32
-_UNHANDLED = 0xFF  # VIA and Vial: id_unhandled, in place of an id that they do not know
 
 _ANSWER_S = 0.25  # ChibiOS boards answer in 1 ms, V-USB boards in 10 ms
 _HELLO_TRIES = 3
@@ -158,11 +155,11 @@ class _Interview:
 
         Answers to other programs come here too, so the right one may be preceded by any others.
         """
-        request = bytes((VIA_GET_VERSION,)).ljust(_VIA_REPORT_BYTES, b"\0")
+        request = bytes((Command.GET_VERSION,)).ljust(_VIA_REPORT_BYTES, b"\0")
         finding = Finding.SILENT
         self._transport.write(request)
         for report in self._answers(self._transport):
-            if report[0] == VIA_GET_VERSION:
+            if report[0] == Command.GET_VERSION:
                 version = int.from_bytes(report[1:3], "big")
                 if version in VIA_VERSIONS:
                     return version
@@ -181,7 +178,7 @@ class _Interview:
             for report in self._answers(transport):
                 if report == request:
                     is_echo = True  # of a device that may still answer, if the link echoes
-                elif report[0] == _UNHANDLED and report[1:] == request[1:]:
+                elif report[0] == UNHANDLED and report[1:] == request[1:]:
                     return Finding.NO_MODULE, None
                 elif (answer := self._answer_in(report)) is not None:
                     return Finding.MODULE, answer.capabilities if isinstance(answer, Caps) else None

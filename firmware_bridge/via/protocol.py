@@ -11,7 +11,7 @@ import enum
 
 from firmware_bridge.errors import BridgeError
 
-VIA_VERSIONS = range(9, 14)
+VIA_VERSIONS = range(9, 14)  # 9: Vial and old VIA; 11: QMK 2022-11; 12: 2023-02; 13: 2026-05
 CHANNELS_SINCE = 11  # before it a lighting value has an id, but no channel
 UNHANDLED = 0xFF  # VIA returns a request that it does not know with this in its first byte
 

@@ -7,12 +7,13 @@ import pytest
 
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.discovery.caution import load_caution_list
-from firmware_bridge.discovery.detect import VIA_GET_VERSION, Finding, Tier, detect
+from firmware_bridge.discovery.detect import Finding, Tier, detect
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.protocol.frames import MAGIC, checksum
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from firmware_bridge.via.protocol import Command
 from tests.helpers import via_peers
 from tests.helpers.peers import DESTRUCTIVE, Peer, PeerTransport, load_peers
 from tests.helpers.transports import ScriptedTransport
@@ -48,7 +49,7 @@ def test_each_device_is_what_its_row_says(peer: Peer) -> None:
 def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: Peer) -> None:
     transport = PeerTransport(peer)
     detect(transport, clock=transport.clock)
-    version_request = bytes((VIA_GET_VERSION,)) + bytes(31)
+    version_request = bytes((Command.GET_VERSION,)) + bytes(31)
     for report in transport.written:
         in_channel = report[:2] == b"\x08\x4c" and peer.via is not None and peer.via >= 11
         assert report == version_request or report.startswith(MAGIC) or in_channel

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from firmware_bridge.discovery.candidates import Candidate
-from firmware_bridge.discovery.detect import VIA_GET_VERSION
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.errors import (
     DeviceBusyError,
@@ -17,6 +16,7 @@ from firmware_bridge.errors import (
     TransportError,
 )
 from firmware_bridge.transport.base import DeviceIdentity
+from firmware_bridge.via.protocol import Command
 from tests.helpers.peers import PeerTransport, load_peers
 
 ROWS = {peer.name: peer for peer in load_peers()}
@@ -98,10 +98,10 @@ def test_a_board_that_comes_back_elsewhere_is_preferred_and_asked_without_via(
     other = bench.plug("b", "Thock on VIA 12", "1B", "usb-2")
     back = bench.plug("c", "Thock on VIA 12", "1A", "usb-3")
     assert opener().identity == back
-    assert not any(report[0] == VIA_GET_VERSION for report in bench.written("c"))
+    assert not any(report[0] == Command.GET_VERSION for report in bench.written("c"))
     del bench.devices["c"]
     assert opener().identity == other
-    assert bench.written("b")[0][0] == VIA_GET_VERSION
+    assert bench.written("b")[0][0] == Command.GET_VERSION
 
 
 def test_a_chosen_board_is_never_replaced_by_its_twin(bench: Bench) -> None:
@@ -121,7 +121,7 @@ def test_a_serial_port_is_asked_only_when_it_was_chosen(bench: Bench) -> None:
         bench.opener()()
     assert bench.opened == []
     assert bench.opener(port)().identity == port
-    assert not any(report[0] == VIA_GET_VERSION for report in bench.written("a"))
+    assert not any(report[0] == Command.GET_VERSION for report in bench.written("a"))
 
 
 def test_silent_devices_are_asked_ever_more_seldom_and_others_once(bench: Bench) -> None:
