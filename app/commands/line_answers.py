@@ -13,14 +13,12 @@ from engine.client import EngineState
 from firmware_bridge.keys.layout import Layout
 from firmware_bridge.keys.typist import KeyStroke, keys_for
 from firmware_bridge.keys.usage import Usage
-from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.virtual import VirtualKeyboard
 
 _QUIET_S = 0.5  # an answer that stood this long is the whole answer
 _BEGIN_S = 5.0  # react asks after a pause of a second; nothing else waits before it is under way
 _LOOK_S = 0.2  # between two looks at `stop` while waiting
 _KEY_S = 0.005  # between two actions; faster than any person, slower than a full ring
-_BUSY = (Status.THINKING, Status.STREAMING)
 
 
 class LineAnswers:
@@ -72,20 +70,19 @@ class LineAnswers:
             return
         state = self._state
         assert state is not None  # it was ready
-        asked = state.latency.request if state.latency is not None else 0
+        asked = state.answered
         if state.mode is not ModeName.SUGGEST:
             strokes += keys_for("\n", self._layout)
         for stroke in strokes:
             self._press(stroke)
-        self._wait(lambda s: _is_busy(s) or _was_answered(s, asked), _BEGIN_S)
-        while self._wait(lambda s: not _is_busy(s)) and self._wait(_is_busy, _QUIET_S):
+        self._wait(lambda s: s.is_busy or s.answered > asked, _BEGIN_S)
+        while self._wait(lambda s: not s.is_busy) and self._wait(lambda s: s.is_busy, _QUIET_S):
             pass
         if not self._stop.is_set():
             self._say(self._whole_answer(asked))
         if state.mode is ModeName.SUGGEST:
-            self._press(
-                KeyStroke(Usage.RIGHT)
-            )  # an arrow ends the run: the next line is another text
+            # An arrow ends the run of typing: the next line is another text.
+            self._press(KeyStroke(Usage.RIGHT))
 
     def _press(self, stroke: KeyStroke) -> None:
         for usage, pressed in stroke.actions():
@@ -96,9 +93,8 @@ class LineAnswers:
         """The reply in full, not only the page that the display shows; suggestions as they stand there."""
         state = self._state
         assert state is not None
-        if not _was_answered(
-            state, asked
-        ):  # an empty reply, a refused request, an engine that died
+        if state.answered <= asked:
+            # An empty reply, a refused request, or an engine that died.
             self.failed = True
             return f"no answer: {state.engine_detail or state.error or 'the model said nothing'}"
         if state.mode is ModeName.SUGGEST:
@@ -124,11 +120,3 @@ class LineAnswers:
     @staticmethod
     def _is_ready(state: CompanionState) -> bool:
         return state.engine is EngineState.READY and state.keyboard is not None
-
-
-def _was_answered(state: CompanionState, request: int) -> bool:
-    return state.latency is not None and state.latency.request > request
-
-
-def _is_busy(state: CompanionState) -> bool:
-    return state.status in _BUSY

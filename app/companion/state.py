@@ -34,3 +34,13 @@ class CompanionState:
     latency: Latency | None
     frame: TextFrame = field(repr=False)
     reply: str = field(repr=False)
+
+    @property
+    def is_busy(self) -> bool:
+        """An answer is under way."""
+        return self.status in (Status.THINKING, Status.STREAMING)
+
+    @property
+    def answered(self) -> int:
+        """Number of the newest request that was answered; 0 before the first."""
+        return self.latency.request if self.latency is not None else 0

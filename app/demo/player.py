@@ -20,13 +20,11 @@ from engine.client import EngineState
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import KeyStroke, keys_for
 from firmware_bridge.keys.usage import Usage
-from firmware_bridge.protocol.messages import Status
 
 READY_TIMEOUT_S = 120.0
 _SETTLE_S = 2.0  # for the last keys to arrive, and for a mode change to show
 _DISPLAY_LAG_S = 0.12  # the link updates a display 20 times a second at most
 _QUIET_S = 0.15  # longer than the pause after which suggest mode asks again
-_BUSY = (Status.THINKING, Status.STREAMING)
 
 _KEYS = {
     "enter": Usage.ENTER,
@@ -55,10 +53,6 @@ _AWAITED_MODE = {
     Awaited.REPLY: ModeName.CHAT,
     Awaited.MOOD: ModeName.REACT,
 }
-
-
-def _last_request(state: CompanionState) -> int:
-    return state.latency.request if state.latency is not None else 0
 
 
 @dataclass(slots=True)
@@ -154,21 +148,25 @@ class ScriptPlayer:
         for _ in ModeName:
             if self._station.state.mode is mode:
                 return
-            before = self._station.state.mode
-            self._station.keyboard.macro(MacroKey.NEXT_MODE)
-            if not self._station.wait_until(lambda s, b=before: s.mode is not b, _SETTLE_S):  # type: ignore[misc]
+            if not self._press_mode_key():
                 break
         if self._station.state.mode is not mode:
             self._fail(f"mode {mode} was not reached")
+
+    def _press_mode_key(self) -> bool:
+        """Whether the mode changed."""
+        before = self._station.state.mode
+        self._station.keyboard.macro(MacroKey.NEXT_MODE)
+        return self._station.wait_until(lambda s: s.mode is not before, _SETTLE_S)
 
     def _wait(self, awaited: Awaited, timeout_s: float) -> None:
         """Wait for an answer that came after the last `wait`, and stood for a moment."""
         mode = _AWAITED_MODE.get(awaited)
 
         def done(state: CompanionState) -> bool:
-            if state.status in _BUSY:
+            if state.is_busy:
                 return False
-            return mode is None or (state.mode is mode and _last_request(state) > self._answered)
+            return mode is None or (state.mode is mode and state.answered > self._answered)
 
         deadline = time.monotonic() + timeout_s
         self._wait_for_keys()
@@ -176,7 +174,7 @@ class ScriptPlayer:
             if not self._station.wait_until(done, left):
                 break
             if not self._station.wait_until(lambda s: not done(s), _QUIET_S):
-                self._answered = _last_request(self._station.state)
+                self._answered = self._station.state.answered
                 return
         self._fail(f"no {awaited.value} within {timeout_s:g} s ({self._station.state.status.name})")
 
