@@ -8,30 +8,27 @@ from what the keyboard was told last is sent. So nothing that is out of date sta
 from __future__ import annotations
 
 import enum
-import logging
-import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 
 from app.companion import messages as to_companion
-from app.companion.context import TextUnknown
+from app.companion.engine_watch import EngineWatch
+from app.companion.key_edits import KeyEdits, KeyEvent
 from app.companion.lights import load_palette
 from app.companion.messages import EngineChanged, Message
 from app.companion.modes.base import Desk, Mode, View
 from app.companion.modes.chat import ChatMode
 from app.companion.modes.react import ReactMode
 from app.companion.modes.suggest import SuggestMode
+from app.companion.notice import Notice
 from app.companion.output import Output
-from app.companion.overlays import PAUSED_VIEW, engine_view, with_notice
+from app.companion.overlays import PAUSED_VIEW, engine_view
 from app.companion.picture import Size
 from app.companion.ports import EnginePort, KeyboardPort
+from app.companion.rest import Rest
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
-from engine.client import EngineState
-from engine.messages import Event, Failed, Forget, Forgotten, Hello, ModelLoaded
+from engine.messages import Event, Failed, Forgotten, Hello, ModelLoaded
 from firmware_bridge.events import (
-    BridgeEvent,
     EventsDropped,
     KeyPressed,
     KeyReleased,
@@ -43,12 +40,6 @@ from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.text_events import KeyText
 from firmware_bridge.protocol.capabilities import Capabilities
 
-NOTICE_S = 2.0
-# Requests that ended with the engine: its state tells the same, and more.
-_ENDED_WITH_ENGINE = ("engine-died", "engine-stopped")
-
-_log = logging.getLogger(__name__)
-
 
 class MacroKey(enum.IntEnum):
     """What the companion keys of the firmware do. Higher numbers are causes for react mode."""
@@ -57,14 +48,6 @@ class MacroKey(enum.IntEnum):
     ASK = 1
     PAUSE = 2
     CANCEL = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _HeldKey:
-    """The newest key that changed the text, while nothing else was pressed after it."""
-
-    place: tuple[int, int] = field(repr=False)
-    since: float
 
 
 class CompanionMachine:
@@ -81,10 +64,9 @@ class CompanionMachine:
         settings: Settings,
         clock: Callable[[], float],
     ) -> None:
-        self._settings = settings
         self._now = clock
-        self._keys = KeyText(load_layout(settings.layout))
-        self._held: _HeldKey | None = None
+        keys = KeyText(load_layout(settings.layout))
+        self._keys = KeyEdits(keys, settings.key_repeat_s, clock)
         self._desk = Desk(engine, settings, load_palette(), clock)
         self._chat = ChatMode(self._desk)
         self._modes: dict[ModeName, Mode] = {
@@ -93,17 +75,11 @@ class CompanionMachine:
             ModeName.REACT: ReactMode(self._desk),
         }
         self._mode = self._modes[settings.mode]
+        self._engine = EngineWatch(self._desk)
+        self._notice = Notice()
+        self._rest = Rest(settings.idle_wipe_s)
         self._is_paused = False
-        self._forget_owed = False
-        self._is_asleep = False
-        self._engine = EngineState.STOPPED
-        self._engine_detail = ""
-        self._model = ""
         self._dropped = 0
-        self._error = ""
-        self._notice = ""
-        self._notice_until = 0.0
-        self._sleep_at: float | None = None
         self._board: Capabilities | None = None
         self._out = Output(keyboard)
         self._mode.enter()
@@ -113,32 +89,27 @@ class CompanionMachine:
 
     def handle(self, message: Message) -> None:
         """Take one message. `wake` is to follow: it sends what changed."""
-        self._stay_awake(message)
+        self._rest.stay_awake(message, self._now())
         match message:
-            case KeyPressed():
-                self._key_pressed(message)
-            case KeyReleased():
-                self._keys.feed(message)
-                if self._held is not None and self._held.place == (message.row, message.column):
-                    self._end_hold(message.host_s)
+            case KeyPressed() | KeyReleased():
+                self._edit(message)
             case MacroTriggered(number=number):
                 self._macro(number)
             case EventsDropped(count=count):
                 self._dropped += count
-                self._lose_track(message)
+                self._edit(message)
                 self._notify("1 key lost" if count == 1 else f"{count} keys lost")
             case LinkReady(capabilities=capabilities):
                 self._connect(capabilities)
             case LinkLost():
                 self._board = None
-                self._lose_track(message)
+                self._edit(message)
             case EngineChanged():
                 self._engine_changed(message)
             case Failed():
                 self._failed(message)
             case ModelLoaded():
-                self._model = message.name
-                self._error = ""
+                self._engine.loaded(message)
             case Hello() | Forgotten():
                 pass  # nothing depends on them
             case (
@@ -152,7 +123,7 @@ class CompanionMachine:
             ):
                 self._command(message)
             case _:
-                self._error = ""
+                self._engine.error = ""
                 self._answered(message)
 
     @property
@@ -162,8 +133,8 @@ class CompanionMachine:
             return None
         times = [
             self._mode.deadline,
-            self._sleep_at,
-            self._notice_until if self._notice else None,
+            self._rest.deadline,
+            self._notice.deadline,
             self._out.deadline,
         ]
         return min((time for time in times if time is not None), default=None)
@@ -173,17 +144,18 @@ class CompanionMachine:
         if self.is_stopped:
             return
         now = self._now()
-        if self._sleep_at is not None and now >= self._sleep_at:
-            self._fall_asleep()
-        if self._notice and now >= self._notice_until:
-            self._notice = ""
+        if self._rest.falls_asleep(now):
+            # Forget everything and let the keyboard show its own screen, or darken it.
+            self._wipe()
+            self._out.release()
+        self._notice.wake(now)
         self._mode.wake()
-        if not self._is_asleep:
+        if not self._rest.is_asleep:
             self._out.send(self._view(), self._desk.size, now)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
-        self._error = error
+        self._engine.error = error
         self._notify("internal error")
 
     def state(self) -> CompanionState:
@@ -192,12 +164,12 @@ class CompanionMachine:
             mode=self._mode.name,
             status=self._out.status,
             is_paused=self._is_paused,
-            engine=self._engine,
-            engine_detail=self._engine_detail,
-            model=self._model,
+            engine=self._engine.state,
+            engine_detail=self._engine.detail,
+            model=self._engine.model,
             keyboard=self._board,
             dropped=self._dropped,
-            error=self._error,
+            error=self._engine.error,
             latency=self._desk.latency,
             frame=self._out.frame,
             reply=self._mode.reply,
@@ -205,26 +177,12 @@ class CompanionMachine:
 
     # ---------------------------------------------------------------- keys and keyboard
 
-    def _key_pressed(self, event: KeyPressed) -> None:
-        edit = self._keys.feed(event)
+    def _edit(self, event: KeyEvent) -> None:
         if self._is_paused:
+            self._keys.follow(event)
             return
-        self._end_hold(event.host_s)
-        if edit is not None:
-            self._held = _HeldKey((event.row, event.column), event.host_s)
-            self._mode.edited(edit, event.host_s)
-
-    def _end_hold(self, at: float) -> None:
-        """The system repeats the newest key while it is held: then the text is unknown."""
-        held, self._held = self._held, None
-        if held is not None and at - held.since >= self._settings.key_repeat_s:
-            self._mode.edited(TextUnknown(), at)
-
-    def _lose_track(self, event: EventsDropped | LinkLost) -> None:
-        self._keys.feed(event)
-        self._held = None
-        if not self._is_paused:
-            self._mode.edited(TextUnknown(), self._now())
+        for edit, at in self._keys.take(event):
+            self._mode.edited(edit, at)
 
     def _connect(self, capabilities: Capabilities) -> None:
         self._board = capabilities
@@ -254,12 +212,7 @@ class CompanionMachine:
     # ---------------------------------------------------------------- engine
 
     def _engine_changed(self, change: EngineChanged) -> None:
-        was_ready = self._desk.engine_ready
-        self._engine = change.state
-        self._engine_detail = _brief(change.detail, self._settings.model)
-        self._desk.engine_ready = change.state is EngineState.READY
-        self._forget_owed = False  # another child has nothing to forget
-        if self._desk.engine_ready and not was_ready:
+        if self._engine.changed(change):
             self._mode.engine_came()
         elif not self._desk.engine_ready:
             for mode in self._modes.values():
@@ -268,19 +221,13 @@ class CompanionMachine:
     def _answered(self, event: Event) -> None:
         for mode in self._modes.values():
             mode.answered(event)
-        if self._engine is EngineState.READY and not self._desk.engine_ready:
-            # It had refused a command because too many were open: now one is answered.
-            self._desk.engine_ready = True
-            if self._forget_owed:
-                self._forget_in_engine()
+        if self._engine.answered():
             self._mode.engine_came()
 
     def _failed(self, event: Failed) -> None:
         self._answered(event)
-        if event.code not in _ENDED_WITH_ENGINE:
-            _log.warning("the engine could not answer: %s: %s", event.code, event.message)
-            self._error = f"{event.code}: {event.message}"
-            self._notify(event.code)
+        if code := self._engine.failed(event):
+            self._notify(code)
 
     # ---------------------------------------------------------------- commands
 
@@ -325,57 +272,27 @@ class CompanionMachine:
             self._is_paused = False
             self._mode.enter()
 
-    def _stay_awake(self, message: Message) -> None:
-        """Keys and commands put the idle wipe off; news of keyboard and engine only bring the display back."""
-        if not isinstance(message, BridgeEvent | to_companion.CompanionCommand | EngineChanged):
-            return
-        self._is_asleep = False
-        is_of_a_person = isinstance(
-            message, KeyPressed | MacroTriggered | to_companion.CompanionCommand
-        )
-        if is_of_a_person or self._sleep_at is None:
-            self._sleep_at = self._now() + self._settings.idle_wipe_s
-
-    def _fall_asleep(self) -> None:
-        """Nobody types: forget everything and let the keyboard show its own screen, or darken it."""
-        self._sleep_at = None
-        self._is_asleep = True
-        self._wipe()
-        self._out.release()
-
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
-        self._held = None
+        self._keys.forget()
         self._desk.context.wipe()
         for mode in self._modes.values():
             mode.wipe()
-        self._forget_in_engine()
-
-    def _forget_in_engine(self) -> None:
-        """Have the engine overwrite what it holds: now, or when it takes requests again."""
-        self._forget_owed = self._desk.request(lambda n: Forget(request=n)) is None
+        self._engine.forget_content()
 
     # ---------------------------------------------------------------- what is seen
 
     def _notify(self, text: str) -> None:
-        self._notice = text
-        self._notice_until = self._now() + NOTICE_S
+        self._notice.say(text, self._now())
 
     def _view(self) -> View:
-        desk = self._desk
+        desk, engine = self._desk, self._engine
         if self._is_paused:
             view = PAUSED_VIEW
         else:
+            typed = self._mode.typed
             view = (
-                engine_view(
-                    self._engine, self._engine_detail, self._mode.typed, desk.size, desk.palette
-                )
+                engine_view(engine.state, engine.detail, typed, desk.size, desk.palette)
                 or self._mode.view()
             )
-        return with_notice(view, self._notice, desk.size) if self._notice else view
-
-
-def _brief(detail: str, model: Path | None) -> str:
-    """What fits a display: the first line (the child's log follows it), the model without its folder."""
-    line = detail.partition("\n")[0]
-    return line if model is None else line.replace(f"{model.absolute().parent}{os.sep}", "")
+        return self._notice.over(view, desk.size)

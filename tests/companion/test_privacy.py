@@ -74,7 +74,7 @@ def everything_said(desk: Desk) -> str:
         machine,
         machine._desk,
         machine._desk.context,
-        machine._held,
+        machine._keys._held,
         *machine._modes.values(),
         *desk.states,
         *desk.engine.commands,
