@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that a person can set, with the defaults. Nothing is read from or written to a file yet."""
+"""Everything that a person can set: names, help, limits, units and defaults, in one place.
+
+Each field carries its English title and help; `page` in its extra says where the settings window shows it
+(the fields of a group stand on the group's page), `unit` what its number counts. `app.config` reads and
+writes these models as a file.
+"""
 
 from __future__ import annotations
 
 import enum
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from app.i18n import Language
+from firmware_bridge.keys.layout import load_layout
 
 
 class ModeName(enum.StrEnum):
@@ -17,50 +26,245 @@ class ModeName(enum.StrEnum):
     REACT = "react"
 
 
+class Page(enum.StrEnum):
+    """The pages of the settings window that hold settings."""
+
+    KEYBOARD = "keyboard"
+    COMPANION = "companion"
+    ENGINE = "engine"
+    DISPLAY = "display"
+    PRIVACY = "privacy"
+    PROFILES = "profiles"
+    HOTKEYS = "hotkeys"
+    GENERAL = "general"
+
+
+class Appearance(enum.StrEnum):
+    """Colours of the settings window."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+class LogLevel(enum.StrEnum):
+    """What the log holds; no level holds anything that was typed or answered."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+def _known_layout(name: str) -> str:
+    load_layout(name)  # raises ValueError with the names that there are
+    return name
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class SuggestSettings(_Settings):
-    """`interval_s` is the shortest time between two requests: keys that come closer share one."""
+    """How the next words are found."""
 
-    count: int = Field(default=3, ge=1, le=3)
-    interval_s: float = Field(default=0.04, ge=0, le=2)
+    count: int = Field(
+        default=3, ge=1, le=3,
+        title="Number of suggestions",
+        description="How many words are offered at a time.",
+    )  # fmt: skip
+    interval_s: float = Field(
+        default=0.04, ge=0, le=2,
+        title="Shortest time between two requests",
+        description="Keys that come closer together share one request to the model.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
 
 
 class ChatSettings(_Settings):
-    """Of the chat so far, at most `history_turns` questions with their answers and `history_chars` in all
-    are kept. `reading_speed` is in characters a second.
-    """
+    """How questions are asked and answers are read."""
 
-    question_chars: int = Field(default=2000, ge=16, le=4000)
-    history_turns: int = Field(default=3, ge=0, le=16)
-    history_chars: int = Field(default=2000, ge=0, le=16_000)
-    max_tokens: int = Field(default=96, ge=1, le=1024)
-    reading_speed: float = Field(default=15, ge=4, le=60)
+    question_chars: int = Field(
+        default=2000, ge=16, le=4000,
+        title="Longest question",
+        description="What is typed beyond this length is not part of the question.",
+        json_schema_extra={"unit": "characters"},
+    )  # fmt: skip
+    history_turns: int = Field(
+        default=3, ge=0, le=16,
+        title="Remembered questions",
+        description="How many earlier questions and answers the model sees with the next question.",
+    )  # fmt: skip
+    history_chars: int = Field(
+        default=2000, ge=0, le=16_000,
+        title="Length of the remembered chat",
+        description="Older questions and answers are forgotten when the chat grows longer than this.",
+        json_schema_extra={"unit": "characters"},
+    )  # fmt: skip
+    max_tokens: int = Field(
+        default=96, ge=1, le=1024,
+        title="Longest answer",
+        description="The model stops after so many tokens; an English word has one or two.",
+        json_schema_extra={"unit": "tokens"},
+    )  # fmt: skip
+    reading_speed: float = Field(
+        default=15, ge=4, le=60,
+        title="Reading speed",
+        description="How fast the pages of an answer follow each other on the display.",
+        json_schema_extra={"unit": "characters/s"},
+    )  # fmt: skip
 
 
 class ReactSettings(_Settings):
-    """A mood is asked for after `pause_s` without a key, and changes once in `interval_s` at most."""
+    """When the mood on the display changes."""
 
-    pause_s: float = Field(default=1.0, ge=0.2, le=30)
-    interval_s: float = Field(default=1.0, ge=1, le=60)
+    pause_s: float = Field(
+        default=1.0, ge=0.2, le=30,
+        title="Pause before a mood",
+        description="The model is asked for a mood after so long without a key.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+    interval_s: float = Field(
+        default=1.0, ge=1, le=60,
+        title="Shortest time between two moods",
+        description="The mood changes once in this time at most.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
+class HotkeySettings(_Settings):
+    """Shortcuts of the operating system. The companion keys of the keyboard need none of them."""
+
+    enabled: bool = Field(
+        default=False,
+        title="Use shortcuts of the operating system",
+        description="Only for keyboards without companion keys. The system tells Thock of these "
+        "combinations and of nothing else where it can do so.",
+    )
+    ask: str = Field(
+        default="<ctrl>+<alt>+a", max_length=64,
+        title="Ask",
+        description="Opens the window to ask a question. Empty: no shortcut.",
+    )  # fmt: skip
+    pause: str = Field(
+        default="<ctrl>+<alt>+p", max_length=64,
+        title="Pause or resume",
+        description="Stops and starts the reading of keys. Empty: no shortcut.",
+    )  # fmt: skip
+    cancel: str = Field(
+        default="", max_length=64,
+        title="Cancel",
+        description="Stops the answer under way. Empty: no shortcut.",
+    )  # fmt: skip
+    next_mode: str = Field(
+        default="", max_length=64,
+        title="Next mode",
+        description="Changes between suggestions, chat and moods. Empty: no shortcut.",
+    )  # fmt: skip
+
+
+class GeneralSettings(_Settings):
+    """The desktop app itself."""
+
+    appearance: Appearance = Field(
+        default=Appearance.SYSTEM,
+        title="Appearance",
+        description="Colours of this window.",
+    )
+    autostart: bool = Field(
+        default=False,
+        title="Start with the computer",
+        description="Start Thock when you log in.",
+    )
+    notifications: bool = Field(
+        default=True,
+        title="Notifications",
+        description="Tell when the keyboard or the model is lost. No notification holds an answer.",
+    )
+    log_level: LogLevel = Field(
+        default=LogLevel.WARNING,
+        title="Detail of the log",
+        description="What goes to the log file. No level holds anything that you type.",
+    )
 
 
 class Settings(_Settings):
-    """`context_chars` bounds what is kept of the typing: 512 are about 128 tokens of English.
+    """The whole tree. `effective` gives what holds while a profile is chosen."""
 
-    A key held for `key_repeat_s` or longer may have been repeated by the system, unknown how often.
-    """
-
-    mode: ModeName = ModeName.SUGGEST
-    layout: str = "us"
-    language: str = "en"
-    model: Path | None = None
-    max_context: int = Field(default=2048, ge=256, le=1 << 17)
-    context_chars: int = Field(default=512, ge=64, le=8192)
-    key_repeat_s: float = Field(default=0.4, ge=0.15, le=5)
-    idle_wipe_s: float = Field(default=300, ge=10, le=86_400)
-    suggest: SuggestSettings = SuggestSettings()
-    chat: ChatSettings = ChatSettings()
-    react: ReactSettings = ReactSettings()
+    mode: ModeName = Field(
+        default=ModeName.SUGGEST,
+        title="Mode",
+        description="What to do with the keys: suggest words, answer questions, or show moods.",
+        json_schema_extra={"page": Page.COMPANION},
+    )
+    keyboard: str = Field(
+        default="auto", min_length=1, max_length=256,
+        title="Keyboard",
+        description="auto: the first keyboard with the Thock module. virtual: one inside this program. "
+        "Else the place, serial number or path of a device. Takes effect at the next start.",
+        json_schema_extra={"page": Page.KEYBOARD},
+    )  # fmt: skip
+    layout: Annotated[str, AfterValidator(_known_layout)] = Field(
+        default="us", max_length=32,
+        title="Keyboard layout",
+        description="How the operating system reads the keys.",
+        json_schema_extra={"page": Page.KEYBOARD},
+    )  # fmt: skip
+    key_repeat_s: float = Field(
+        default=0.4, ge=0.15, le=5,
+        title="Key repeat delay",
+        description="A key held this long may have been repeated by the system, unknown how often.",
+        json_schema_extra={"page": Page.KEYBOARD, "unit": "s"},
+    )  # fmt: skip
+    language: Language = Field(
+        default=Language.EN,
+        title="Language",
+        description="Of the keyboard's display, the menu and this window.",
+        json_schema_extra={"page": Page.GENERAL},
+    )
+    model: Path | None = Field(
+        default=None,
+        title="Model",
+        description="Name of an installed model, or a GGUF file or Hugging Face folder.",
+        json_schema_extra={"page": Page.ENGINE},
+    )
+    max_context: int = Field(
+        default=2048, ge=256, le=1 << 17,
+        title="Context length",
+        description="How much text the model may see at once; longer takes more memory.",
+        json_schema_extra={"page": Page.ENGINE, "unit": "tokens"},
+    )  # fmt: skip
+    context_chars: int = Field(
+        default=512, ge=64, le=8192,
+        title="Remembered typing",
+        description="How much of your typing is kept in memory; 512 characters are about 128 tokens of "
+        "English.",
+        json_schema_extra={"page": Page.PRIVACY, "unit": "characters"},
+    )  # fmt: skip
+    idle_wipe_s: float = Field(
+        default=300, ge=10, le=86_400,
+        title="Forget after",
+        description="Everything typed and answered is wiped after so long without a key.",
+        json_schema_extra={"page": Page.PRIVACY, "unit": "s"},
+    )  # fmt: skip
+    pause_when_locked: bool = Field(
+        default=True,
+        title="Pause while the screen is locked",
+        description="No keys are read while the session is locked or the computer sleeps.",
+        json_schema_extra={"page": Page.PRIVACY},
+    )
+    suggest: SuggestSettings = Field(
+        default=SuggestSettings(), title="Suggestions", json_schema_extra={"page": Page.COMPANION}
+    )
+    chat: ChatSettings = Field(
+        default=ChatSettings(), title="Chat", json_schema_extra={"page": Page.COMPANION}
+    )
+    react: ReactSettings = Field(
+        default=ReactSettings(), title="Moods", json_schema_extra={"page": Page.COMPANION}
+    )
+    hotkeys: HotkeySettings = Field(
+        default=HotkeySettings(), title="Hotkeys", json_schema_extra={"page": Page.HOTKEYS}
+    )
+    general: GeneralSettings = Field(
+        default=GeneralSettings(), title="General", json_schema_extra={"page": Page.GENERAL}
+    )
