@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where Thock keeps its files on this platform. Nothing is created here but the runtime folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+from platformdirs import PlatformDirs
+
+_DIRS = PlatformDirs("thock", appauthor=False)
+
+
+class UnsafeFolderError(OSError):
+    """The runtime folder belongs to somebody else, or is none."""
+
+
+def settings_file() -> Path:
+    """The file that the person may edit."""
+    return Path(_DIRS.user_config_dir) / "settings.toml"
+
+
+def log_folder() -> Path:
+    """Logs; on Linux below the state folder of the XDG base directories."""
+    return Path(_DIRS.user_log_dir)
+
+
+def runtime_folder() -> Path:
+    """Socket, key and lock of the running companion: only this user may enter (mode 0700).
+
+    Without XDG_RUNTIME_DIR (a plain SSH login, macOS) it lies in the folder for temporary files, under a
+    name that holds the user's number; somebody else may have made it first, so its owner is checked.
+
+    Raises:
+        UnsafeFolderError: it is not ours; the message says what to do.
+    """
+    if sys.platform == "win32":
+        folder = Path(_DIRS.user_runtime_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    session = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(session) and os.path.isdir(session):
+        folder = Path(session) / "thock"
+    else:
+        folder = Path(tempfile.gettempdir()) / f"thock-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise UnsafeFolderError(f"{folder} is not a folder of yours: remove it and try again.")
+    if stat.S_IMODE(found.st_mode) != 0o700:
+        folder.chmod(0o700)
+    return folder

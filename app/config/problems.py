@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was wrong with a settings file or with a change of the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`place` is a setting (`suggest.count`), a line (`line 12`) or empty; `text` is for the person."""
+
+    place: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
+class SettingsError(Exception):
+    """A change was not stored, and nothing was changed. `problems` says why."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(map(str, self.problems)))
