@@ -65,15 +65,8 @@ class CompanionMachine:
         clock: Callable[[], float],
     ) -> None:
         self._now = clock
-        keys = KeyText(load_layout(settings.layout))
-        self._keys = KeyEdits(keys, settings.key_repeat_s, clock)
         self._desk = Desk(engine, settings, load_palette(), clock)
-        self._chat = ChatMode(self._desk)
-        self._modes: dict[ModeName, Mode] = {
-            ModeName.SUGGEST: SuggestMode(self._desk),
-            ModeName.CHAT: self._chat,
-            ModeName.REACT: ReactMode(self._desk),
-        }
+        self._furnish(settings)
         self._mode = self._modes[settings.mode]
         self._engine = EngineWatch(self._desk)
         self._notice = Notice()
@@ -84,6 +77,18 @@ class CompanionMachine:
         self._out = Output(keyboard)
         self._mode.enter()
         self.is_stopped = False
+
+    def _furnish(self, settings: Settings) -> None:
+        """All that is made from the settings, empty."""
+        self._keys = KeyEdits(
+            KeyText(load_layout(settings.layout)), settings.key_repeat_s, self._now
+        )
+        self._chat = ChatMode(self._desk)
+        self._modes: dict[ModeName, Mode] = {
+            ModeName.SUGGEST: SuggestMode(self._desk),
+            ModeName.CHAT: self._chat,
+            ModeName.REACT: ReactMode(self._desk),
+        }
 
     # ---------------------------------------------------------------- what comes in
 
@@ -119,6 +124,7 @@ class CompanionMachine:
                 | to_companion.Resume()
                 | to_companion.CancelReply()
                 | to_companion.Forget()
+                | to_companion.Configure()
                 | to_companion.Stop()
             ):
                 self._command(message)
@@ -172,6 +178,7 @@ class CompanionMachine:
             error=self._engine.error,
             latency=self._desk.latency,
             frame=self._out.frame,
+            lights=self._out.overlay,
             reply=self._mode.reply,
         )
 
@@ -249,10 +256,27 @@ class CompanionMachine:
             case to_companion.Forget():
                 self._wipe()
                 self._notify("forgotten")
+            case to_companion.Configure(settings=settings):
+                self._configure(settings)
             case to_companion.Stop():
                 self.is_stopped = True
                 self._wipe()
                 self._out.release()
+
+    def _configure(self, settings: Settings) -> None:
+        """Other settings: what is made from them is made anew, so what was typed so far is forgotten."""
+        old = self._desk.settings
+        if settings == old:
+            return
+        name = self._mode.name if settings.mode is old.mode else settings.mode
+        self._mode.leave()
+        self._wipe()
+        self._desk.configure(settings)
+        self._rest.configure(settings.idle_wipe_s, self._now())
+        self._furnish(settings)
+        self._mode = self._modes[name]
+        if not self._is_paused:
+            self._mode.enter()
 
     def _set_mode(self, name: ModeName) -> None:
         if name is self._mode.name:

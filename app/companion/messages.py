@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from app.settings import ModeName
+from app.settings import ModeName, Settings
 from engine.client import EngineState
 from engine.messages import Event
 from firmware_bridge.events import BridgeEvent
@@ -56,6 +56,13 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class Configure:
+    """Work by other settings from now on. Changes of model and keyboard are not the companion's business."""
+
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Wipe everything, give the keyboard back and end the thread."""
 
@@ -68,5 +75,5 @@ class EngineChanged:
     detail: str = ""
 
 
-CompanionCommand = SetMode | Ask | Pause | Resume | CancelReply | Forget | Stop
+CompanionCommand = SetMode | Ask | Pause | Resume | CancelReply | Forget | Configure | Stop
 Message = CompanionCommand | EngineChanged | BridgeEvent | Event

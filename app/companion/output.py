@@ -7,7 +7,7 @@ of each kind and shows it to whatever board comes.
 
 from __future__ import annotations
 
-from app.companion.lights import SlowLights
+from app.companion.lights import DARK, SlowLights
 from app.companion.modes.base import View
 from app.companion.picture import Size, picture
 from app.companion.ports import KeyboardPort
@@ -26,6 +26,7 @@ class Output:
     def _nothing(self) -> None:
         self.frame = TextFrame(())
         self.status = Status.IDLE
+        self.overlay = DARK
 
     @property
     def deadline(self) -> float | None:
@@ -44,6 +45,7 @@ class Output:
         self._lights.want(view.lights)
         overlay = self._lights.due(now)
         if overlay is not None:
+            self.overlay = overlay
             self._keyboard.set_lights(overlay)
 
     def release(self) -> None:

@@ -15,6 +15,11 @@ class Rest:
         self._sleep_at: float | None = None
         self.is_asleep = False
 
+    def configure(self, idle_s: float, now: float) -> None:
+        """Sleep after another time from now on."""
+        self._idle_s = idle_s
+        self._sleep_at = now + idle_s
+
     @property
     def deadline(self) -> float | None:
         """When it falls asleep."""

@@ -9,6 +9,7 @@ from app.companion.modes.base import Latency
 from app.settings import ModeName
 from engine.client import EngineState
 from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.capabilities import Capabilities
 from firmware_bridge.protocol.messages import Status
 
@@ -33,6 +34,7 @@ class CompanionState:
     error: str
     latency: Latency | None
     frame: TextFrame = field(repr=False)
+    lights: LightOverlay
     reply: str = field(repr=False)
 
     @property

@@ -46,15 +46,19 @@ class Desk:
         palette: Mapping[Cue, LightOverlay],
         clock: Callable[[], float],
     ) -> None:
-        self.settings = settings
         self.palette = palette
         self.now = clock
-        self.context = TypingContext(settings.context_chars)
+        self.configure(settings)
         self.size = Size(columns=21, rows=4)
         self.engine_ready = False
         self.latency: Latency | None = None
         self._engine = engine
         self._last_request = 0
+
+    def configure(self, settings: Settings) -> None:
+        """Work by these settings from now on, with an empty context."""
+        self.settings = settings
+        self.context = TypingContext(settings.context_chars)
 
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
         """Send the command that `build` makes of a fresh request number; that number.
