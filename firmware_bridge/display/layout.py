@@ -1,156 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text -> lines and pages of the firmware's 6x8 font: printable ASCII, fixed columns and rows.
-
-Nothing is lost but what `Ascii.lost` counts (characters without an ASCII spelling, one PLACEHOLDER
-each), white space at the ends of lines, and what `first_page` and `last_page` leave out, which they
-mark with ELLIPSIS.
-"""
+"""Text -> lines of some columns. Nothing is lost but white space at the ends of lines."""
 
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
-from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.display.spelling import is_wide
 
-PLACEHOLDER = "?"
-ELLIPSIS = "..."
-_TAB = "    "
-
-# What NFKD leaves as it is, or spells with signs that ASCII lacks.
-_SPELLINGS = {
-    **dict.fromkeys("‘’‚‛′ʼ´", "'"),
-    **dict.fromkeys("“”„‟″", '"'),
-    **dict.fromkeys("‐‑‒–―−", "-"),
-    **dict.fromkeys("«‹", "<"),
-    **dict.fromkeys("»›", ">"),
-    **dict.fromkeys("•‣∙·", "*"),
-    "—": "--", "…": "...", "→": "->", "←": "<-", "⇒": "=>", "×": "x", "÷": "/", "⁄": "/",
-    "≤": "<=", "≥": ">=", "≠": "!=", "±": "+-", "✓": "v", "✗": "x", "°": "o",
-    "€": "EUR", "£": "GBP", "¥": "JPY", "©": "(c)", "®": "(R)",
-    "ß": "ss", "ẞ": "SS", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O",
-    "đ": "d", "Đ": "D", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ł": "l", "Ł": "L", "ı": "i",
-    "ħ": "h", "Ħ": "H", "ŋ": "ng", "Ŋ": "NG", "ŧ": "t", "Ŧ": "T", "ĸ": "k", "µ": "u",
-    "¡": "!", "¿": "?",
-}  # fmt: skip
+# Characters that may not begin a line, or end one; besides these, all opening and closing brackets and quotes.
+# After W3C, Requirements for Chinese Text Layout, "Prohibition rules for line start and line end", and JIS X
+# 4051 for the small kana and the sign of a long vowel.
+_NEVER_FIRST = frozenset(
+    "!%,.:;?~¢°·•‥…‰′″℃、。々〜！％，．：；？～—-ーぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ"
+)
+_NEVER_LAST = frozenset("#$£¥€№＃＄￡￥")
 
 
-@dataclass(frozen=True, slots=True)
-class Ascii:
-    """`text` holds 20..7E and newlines; `lost` of the `total` code points became a placeholder."""
-
-    text: str = field(repr=False)
-    lost: int
-    total: int
-
-    @property
-    def lost_fraction(self) -> float:
-        """0..1; the caller shows a bitmap instead when too much would be unreadable."""
-        return self.lost / self.total if self.total else 0.0
+def one_column(_character: str) -> int:
+    """The width of every character of the firmware's own font."""
+    return 1
 
 
-def to_ascii(text: str) -> Ascii:
-    """Spell `text` in ASCII: NFKD without its marks, plain quotes and dashes, else a placeholder.
+def wrap(text: str, columns: int, width: Callable[[str], int] = one_column) -> list[str]:
+    """Lines of at most `columns` columns, broken at spaces and between hanzi; a longer word is broken hard.
 
-    Marks, joiners, variation selectors and control characters vanish and count in neither number.
-    """
-    parts: list[str] = []
-    lost = total = 0
-    for character in unicodedata.normalize("NFC", text.replace("\r\n", "\n")):
-        spelling = _spell(character)
-        if spelling is None:
-            lost += 1
-            spelling = PLACEHOLDER
-        elif not spelling:
-            continue
-        total += 1
-        parts.append(spelling)
-    return Ascii("".join(parts), lost, total)
-
-
-def _spell(character: str) -> str | None:
-    """ASCII for one code point, "" if it has no shape of its own, None if ASCII has nothing like it."""
-    if " " <= character <= "~" or character == "\n":
-        return character
-    if character == "\t":
-        return _TAB
-    if character in "\r\v\f\x85\u2028\u2029":
-        return "\n"
-    if character in _SPELLINGS:
-        return _SPELLINGS[character]
-    category = unicodedata.category(character)
-    if category == "Zs":
-        return " "
-    if category in ("Mn", "Me", "Cc", "Cf"):
-        return ""
-    known = [_SPELLINGS.get(c, c) for c in unicodedata.normalize("NFKD", character)]
-    spelling = "".join(c for c in known if unicodedata.category(c[0]) not in ("Mn", "Me"))
-    return spelling if spelling and spelling.isascii() and spelling.isprintable() else None
-
-
-def wrap(text: str, columns: int) -> list[str]:
-    """Lines of at most `columns` characters, broken at spaces; a longer word is broken hard.
-
-    Spaces inside a line stay; those at a break vanish. An empty text gives no lines.
+    Spaces inside a line stay; those at a break vanish. Closing punctuation takes the character before
+    it along to the next line. An empty text gives no lines.
 
     Args:
-        text: printable ASCII and newlines, as `to_ascii` gives it.
-        columns: characters in a line, at least 1.
+        text: characters of one font, and newlines.
+        columns: of a line, at least 1. A character that is wider than that is a line of its own.
+        width: columns of one character.
     """
     if columns < 1:
         raise ValueError("a line has at least one column")
     lines: list[str] = []
     for paragraph in text.splitlines():
         rest = paragraph.rstrip()
-        while len(rest) > columns:
-            # A space right after the last column still ends a full line.
-            cut = rest.rfind(" ", 1, columns + 1)
-            line = rest[:cut].rstrip() if cut > 0 else ""
+        while (fitting := prefix(rest, columns, width)) < len(rest):
+            cut = _break(rest, fitting)
+            line = rest[:cut].rstrip()
             if not line and rest.startswith(" "):
                 rest = rest.lstrip()  # rather lose an indentation than break the word behind it
                 continue
             if not line:
-                cut, line = columns, rest[:columns]
+                cut = max(fitting, 1)
+                if cut == len(rest):
+                    break  # one character that is wider than the line
+                line = rest[:cut]
             lines.append(line)
             rest = rest[cut:].lstrip()
         lines.append(rest)
     return lines
 
 
-def pages(text: str, columns: int, rows: int) -> tuple[TextFrame, ...]:
-    """All of `text` in screens of `rows` lines; at least one screen."""
-    lines = wrap(to_ascii(text).text, columns)
-    _check(rows)
-    return tuple(
-        TextFrame(tuple(lines[start : start + rows]))
-        for start in range(0, max(len(lines), 1), rows)
+def prefix(text: str, columns: int, width: Callable[[str], int]) -> int:
+    """How many characters of `text`, from the first on, fit `columns` columns."""
+    if width is one_column:
+        return min(len(text), columns)
+    used = 0
+    for count, character in enumerate(text):
+        used += width(character)
+        if used > columns:
+            return count
+    return len(text)
+
+
+def _break(text: str, most: int) -> int:
+    """Where a line of at most `most` characters ends best; 0 if only by breaking a word."""
+    return next((i for i in range(most, 0, -1) if _may_break(text[i - 1], text[i])), 0)
+
+
+def _may_break(before: str, after: str) -> bool:
+    if after == " ":
+        return True
+    if not (is_wide(before) or is_wide(after)):
+        return False
+    return not (
+        after in _NEVER_FIRST
+        or before in _NEVER_LAST
+        or unicodedata.category(after) in ("Pe", "Pf")
+        or unicodedata.category(before) in ("Ps", "Pi")
     )
-
-
-def first_page(text: str, columns: int, rows: int) -> TextFrame:
-    """The first screen; its last line ends with ELLIPSIS if there is more."""
-    lines = wrap(to_ascii(text).text, columns)
-    _check(rows)
-    shown = lines[:rows]
-    if len(lines) > rows:
-        mark = ELLIPSIS[:columns]
-        shown[-1] = shown[-1][: columns - len(mark)].rstrip() + mark
-    return TextFrame(tuple(shown))
-
-
-def last_page(text: str, columns: int, rows: int) -> TextFrame:
-    """The last `rows` lines, for text that still grows; ELLIPSIS begins the first if more came before."""
-    lines = wrap(to_ascii(text).text, columns)
-    _check(rows)
-    shown = lines[-rows:]
-    if len(lines) > rows:
-        mark = ELLIPSIS[:columns]
-        shown[0] = (
-            mark + shown[0][len(mark) :] if len(shown[0]) + len(mark) > columns else mark + shown[0]
-        )
-    return TextFrame(tuple(shown))
-
-
-def _check(rows: int) -> None:
-    if rows < 1:
-        raise ValueError("a screen has at least one row")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text -> ASCII lines and pages: nothing too wide, nothing outside the font, nothing lost unsaid."""
+"""Text -> lines in a font's characters: nothing too wide, nothing outside the font, nothing lost unsaid."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from firmware_bridge.display.layout import (
-    ELLIPSIS,
+from firmware_bridge.display.layout import wrap
+from firmware_bridge.display.spelling import (
+    BOX,
     PLACEHOLDER,
-    first_page,
-    last_page,
-    pages,
+    is_plain,
+    is_wide,
+    spelled,
     to_ascii,
-    wrap,
 )
 
 TEXTS = st.one_of(
@@ -27,7 +27,7 @@ TEXTS = st.one_of(
     st.text(st.sampled_from("“’—…\u00a0ﬁßñ日👩‍💻🏽\u0301½"), max_size=80),
 )
 COLUMNS = st.integers(1, 42)
-ROWS = st.integers(1, 16)
+MIXED = st.text(st.sampled_from("你好世界天空，。！“”（）《》的3a b\n-é,.…—「」ー"), max_size=120)
 
 
 def squeezed(text: str) -> str:
@@ -71,32 +71,6 @@ def test_a_word_that_fits_a_line_is_never_broken(text: str, columns: int) -> Non
     for word in words:
         assert word in found[position:]
         position = found.index(word, position) + 1
-
-
-@given(TEXTS, COLUMNS, ROWS)
-def test_pages_hold_all_of_the_text(text: str, columns: int, rows: int) -> None:
-    screens = pages(text, columns, rows)
-    assert screens
-    assert all(len(screen.rows) <= rows for screen in screens)
-    assert all(len(screen.rows) == rows for screen in screens[:-1])
-    whole = "".join("".join(screen.rows) for screen in screens)
-    assert squeezed(whole) == squeezed(to_ascii(text).text)
-
-
-@given(TEXTS, COLUMNS, ROWS)
-def test_single_pages_say_when_there_is_more(text: str, columns: int, rows: int) -> None:
-    lines = wrap(to_ascii(text).text, columns)
-    first, last = first_page(text, columns, rows).rows, last_page(text, columns, rows).rows
-    mark = ELLIPSIS[:columns]
-    if len(lines) <= rows:
-        assert list(first) == list(last) == lines
-        return
-    assert len(first) == len(last) == rows
-    assert all(len(line) <= columns for line in (*first, *last))
-    assert list(first[:-1]) == lines[: rows - 1]
-    assert list(last[1:]) == lines[len(lines) - rows + 1 :]
-    assert first[-1].endswith(mark)
-    assert last[0].startswith(mark)
 
 
 @pytest.mark.parametrize(
@@ -152,13 +126,95 @@ def test_lines_break_at_words_and_long_words_break_hard() -> None:
     assert wrap("", 5) == []
 
 
-def test_impossible_displays_are_refused() -> None:
+def test_an_impossible_display_is_refused() -> None:
     with pytest.raises(ValueError, match="column"):
         wrap("a", 0)
-    for page in (pages, first_page, last_page):
-        with pytest.raises(ValueError, match="row"):
-            page("a", 5, 0)
 
 
 def test_repr_shows_no_text() -> None:
-    assert "secret" not in repr(to_ascii("secret")) + repr(first_page("secret", 21, 4))
+    assert "secret" not in repr(to_ascii("secret"))
+
+
+def columns_of(character: str) -> int:
+    return 2 if is_wide(character) or character in "“”—…" else 1
+
+
+@given(MIXED, st.integers(2, 42))
+def test_lines_with_hanzi_fit_and_lose_no_character(text: str, columns: int) -> None:
+    lines = wrap(text, columns, columns_of)
+    assert all(sum(map(columns_of, line)) <= columns for line in lines)
+    assert squeezed("".join(lines)) == squeezed(text)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["你好", "（天空）", "“蓝色”，", "世界。", "《的》：", "ab"]), max_size=30
+    ),
+    st.integers(12, 42),
+)
+def test_no_line_begins_with_closing_punctuation_nor_ends_with_an_opening_one(
+    parts: list[str], columns: int
+) -> None:
+    """No run of characters without a break between them is as long as these lines."""
+    for line in wrap("".join(parts), columns, columns_of):
+        assert line[0] not in "，。”）》："
+        assert line[-1] not in "“（《"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "expected"),
+    [
+        ("你好世界", 4, ["你好", "世界"]),
+        ("你好世界。", 8, ["你好世", "界。"]),
+        ("他说：“好。”然后", 10, ["他说：", "“好。”然", "后"]),
+        ("看《红楼梦》", 4, ["看", "《红", "楼", "梦》"]),
+        ("使用Python语言", 8, ["使用", "Python语", "言"]),
+        ("the 天空 is blue", 9, ["the 天空", "is blue"]),
+        ("价格￥100元", 6, ["价格", "￥100", "元"]),
+        ("。。。。", 4, ["。。", "。。"]),
+        ("你", 1, ["你"]),
+    ],
+)
+def test_hanzi_break_anywhere_but_at_punctuation(
+    text: str, columns: int, expected: list[str]
+) -> None:
+    assert wrap(text, columns, columns_of) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it’s “fine” — really…", 'it\'s "fine" -- really...'),
+        ("他说“好”——真的…", "他说“好”——真的…"),
+        ("café 你好", "café 你好"),
+        ("ok 👍🏽", f"ok {BOX}{BOX}"),
+        ("a\u00a0b\u3000c\u2028d\u200be\ufe0f", "a b c\nde"),
+        ("e\u0301", "é"),
+        ("½ ≤ x", "1/2 <= x"),
+    ],
+)
+def test_a_font_gets_what_it_covers_and_else_ascii_or_a_box(text: str, expected: str) -> None:
+    covered = set("他说好真的你“”…—é ≤") - {"≤"}
+    assert spelled(text, covered.__contains__) == expected
+
+
+@given(TEXTS)
+def test_spelling_gives_nothing_that_the_font_lacks(text: str) -> None:
+    kept = spelled(text, lambda character: character == "日")
+    assert all(" " <= c <= "~" or c in ("\n", "日", BOX) for c in kept)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("Hello!", True),
+        ("it’s — fine…", True),
+        ("café", False),
+        ("你好", False),
+        ("ß", False),
+        ("½", True),
+        ("👍", False),
+    ],
+)
+def test_plain_text_is_what_the_firmwares_font_shows_as_it_is(text: str, plain: bool) -> None:
+    assert is_plain(text) is plain
