@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from firmware_bridge.display.frame import TextFrame
-from firmware_bridge.display.layout import to_ascii, wrap
+from firmware_bridge.display.layout import wrap
+from firmware_bridge.display.spelling import to_ascii
 
 CURSOR = "_"
 _TALL_ROWS = 8

@@ -10,7 +10,7 @@ from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.display.pixel_font import PixelFont
 
 if TYPE_CHECKING:
-    from PIL.Image import Image
+    from PIL.Image import Image as Picture
 
 _HALVES = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
 
@@ -62,7 +62,7 @@ class Canvas:
     def __init__(self, width: int, height: int) -> None:
         from PIL import Image
 
-        self._image: Image = Image.new("1", (width, height))
+        self._image: Picture = Image.new("1", (width, height))
 
     def text(self, x: int, y: int, text: str, font: PixelFont) -> int:
         """Draw one line with its top left corner at `x`, `y`; where the next character would stand."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.companion.picture import Size, ascii_of, clipped, padded, picture, tail, wrapped
-from firmware_bridge.display.layout import to_ascii
+from firmware_bridge.display.spelling import to_ascii
 
 SIZES = st.builds(Size, st.integers(1, 42), st.integers(1, 16))
 
