@@ -47,6 +47,14 @@ class Appearance(enum.StrEnum):
     DARK = "dark"
 
 
+class TextSize(enum.StrEnum):
+    """Of text in pixel fonts: 12 pixels high, 10, or whichever suits the display."""
+
+    AUTO = "auto"
+    LARGE = "large"
+    SMALL = "small"
+
+
 class LogLevel(enum.StrEnum):
     """What the log holds; no level holds anything that was typed or answered."""
 
@@ -54,6 +62,9 @@ class LogLevel(enum.StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+TIME_OF_DAY = r"^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9])?$"
 
 
 def _known_layout(name: str) -> str:
@@ -129,6 +140,48 @@ class ReactSettings(_Settings):
         title="Shortest time between two moods",
         description="The mood changes once in this time at most.",
         json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
+class DisplaySettings(_Settings):
+    """The keyboard's display."""
+
+    text_size: TextSize = Field(
+        default=TextSize.AUTO,
+        title="Size of Chinese text",
+        description="Large is easier to read, small holds more. English stands in the keyboard's own letters.",
+    )
+    off_s: float = Field(
+        default=120, ge=10, le=3600,
+        title="Dark after",
+        description="The display and the lights go dark after so long without a key, whatever they show.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
+class LightsSettings(_Settings):
+    """The keyboard's lights. They lie over your own colours, which come back by themselves."""
+
+    enabled: bool = Field(
+        default=True,
+        title="Use the lights",
+        description="Colours for what the model does, and for moods.",
+    )
+    brightness: int = Field(
+        default=100, ge=5, le=100,
+        title="Brightness",
+        description="Of the companion's colours; your own are left as they are.",
+        json_schema_extra={"unit": "%"},
+    )  # fmt: skip
+    night_from: str = Field(
+        default="", pattern=TIME_OF_DAY,
+        title="Dark from",
+        description="No lights from this time of the day on, such as 22:30. Empty: lights at all hours.",
+    )  # fmt: skip
+    night_to: str = Field(
+        default="", pattern=TIME_OF_DAY,
+        title="Dark until",
+        description="Lights again from this time of the day on, such as 07:00.",
     )  # fmt: skip
 
 
@@ -261,6 +314,12 @@ class Settings(_Settings):
     )
     react: ReactSettings = Field(
         default=ReactSettings(), title="Moods", json_schema_extra={"page": Page.COMPANION}
+    )
+    display: DisplaySettings = Field(
+        default=DisplaySettings(), title="Display", json_schema_extra={"page": Page.DISPLAY}
+    )
+    lights: LightsSettings = Field(
+        default=LightsSettings(), title="Lights", json_schema_extra={"page": Page.DISPLAY}
     )
     hotkeys: HotkeySettings = Field(
         default=HotkeySettings(), title="Hotkeys", json_schema_extra={"page": Page.HOTKEYS}
