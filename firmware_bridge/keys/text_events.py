@@ -4,7 +4,8 @@
 The keyboard reports keys, not characters: text follows from the layout, the modifiers that are down
 and Caps Lock. Limits, because a keyboard cannot know better: Caps Lock and Num Lock are counted from
 their state at the start, auto-repeat (the system's, for a key held down) gives no further events,
-and text from input methods, paste or the mouse is not seen.
+and text from input methods, paste or the mouse is not seen. Where systems differ in what a key does
+(an accent on a letter that takes none), it is said to be unclear; nothing is guessed.
 
 Key content is left out of `repr` and is never logged.
 """
@@ -21,7 +22,8 @@ from firmware_bridge.events import (
     KeyReleased,
     LinkLost,
 )
-from firmware_bridge.keys.layout import KEYPAD_DIGITS, KEYPAD_SIGNS, Layout
+from firmware_bridge.keys.dead_keys import DeadKey, System, compose
+from firmware_bridge.keys.layout import KEYPAD_DIGITS, KEYPAD_SIGNS, CapsLockKey, Layout, Sign
 from firmware_bridge.keys.usage import Modifiers, Usage, modifier_of, split_keycode
 
 
@@ -95,7 +97,12 @@ class Shortcut:
     modifiers: Modifiers
 
 
-TextEvent = TextTyped | Backspace | Delete | Enter | Tab | Escape | CursorMoved | Shortcut
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """The key did something to the text that depends on the system or the input method."""
+
+
+TextEvent = TextTyped | Backspace | Delete | Enter | Tab | Escape | CursorMoved | Shortcut | Unclear
 
 _MOVES: dict[int, Direction] = {
     Usage.LEFT: Direction.LEFT,
@@ -130,11 +137,12 @@ class KeyText:
         self._altgr_key = Modifiers.RIGHT_ALT if layout.has_altgr else Modifiers(0)
         self._caps_lock = caps_lock
         self._num_lock = num_lock
+        self._dead: DeadKey | None = None  # an accent that waits for its letter
         # Which modifier each position holds down: two keys may send the same modifier.
         self._held: dict[tuple[int, int], Modifiers] = {}
 
     def feed(self, event: BridgeEvent) -> TextEvent | None:
-        """What `event` did to the text; None if nothing (releases, modifiers, other events).
+        """What `event` did to the text; None if nothing (releases, modifiers, dead keys, other events).
 
         After lost events or a lost link no modifier counts as down: a control key stuck in our
         opinion would swallow all that is typed.
@@ -146,6 +154,7 @@ class KeyText:
                 self._held.pop((event.row, event.column), None)
             case EventsDropped() | LinkLost():
                 self._held.clear()
+                self._dead = None
         return None
 
     def _pressed(self, event: KeyPressed) -> TextEvent | None:
@@ -157,28 +166,41 @@ class KeyText:
         modifiers = brought
         for held in self._held.values():
             modifiers |= held
+        if usage == Usage.CAPS_LOCK and self._layout.caps_lock_key is CapsLockKey.BACKSPACE:
+            usage = Usage.BACKSPACE
         match usage:
-            case 0:
-                return None
             case Usage.CAPS_LOCK:
-                self._caps_lock = not self._caps_lock
-                return None
+                return self._caps_lock_pressed(bool(modifiers & Modifiers.SHIFT))
             case Usage.NUM_LOCK:
                 self._num_lock = not self._num_lock
                 return None
-            case _:
-                return self._stroke(usage, modifiers)
+        event_of_key = self._stroke(usage, modifiers)
+        if isinstance(event_of_key, TextTyped | None) or self._dead is None:
+            return event_of_key
+        self._dead = None
+        # All systems drop the accent at a backspace; before other keys, some of them type it.
+        return None if event_of_key == Backspace() else Unclear()
+
+    def _caps_lock_pressed(self, shift: bool) -> TextEvent | None:
+        if self._layout.caps_lock_key is CapsLockKey.LOCK_WITH_SHIFT and not shift:
+            return Unclear()
+        self._caps_lock = not self._caps_lock
+        return None
 
     def _stroke(self, usage: int, modifiers: Modifiers) -> TextEvent | None:
         altgr = bool(modifiers & self._altgr_key)
         shift = bool(modifiers & Modifiers.SHIFT)
         by_word = bool(modifiers & (Modifiers.CONTROL | Modifiers.ALT) & ~self._altgr_key)
         command = by_word or bool(modifiers & Modifiers.GUI)
-        if usage in KEYPAD_DIGITS and not self._num_lock:
-            usage = _KEYPAD_WITHOUT_NUM_LOCK.get(usage, 0)
+        if usage in KEYPAD_DIGITS and not self._types_digits(shift):
+            if not self._num_lock and shift:
+                return Unclear()  # Linux types a digit, Windows selects
+            usage, shift = _KEYPAD_WITHOUT_NUM_LOCK.get(usage, 0), False
         if modifiers & Modifiers.GUI:
             return Shortcut(usage, modifiers)
         match usage:
+            case 0:
+                return None
             case Usage.BACKSPACE:
                 return Backspace(by_word)
             case Usage.DELETE:
@@ -194,7 +216,23 @@ class KeyText:
                 return Tab(shift)
             case Usage.ESCAPE:
                 return Escape()
-        text = KEYPAD_SIGNS.get(usage) or KEYPAD_DIGITS.get(usage)
-        if text is None:
-            text = self._layout.text(usage, shift=shift, altgr=altgr, caps_lock=self._caps_lock)
-        return TextTyped(text) if text else None
+            case _ if usage in self._layout.input_method_keys:
+                return Unclear()
+        sign = self._layout.sign(usage, shift=shift, altgr=altgr, caps_lock=self._caps_lock)
+        return self._typed(sign or KEYPAD_SIGNS.get(usage) or KEYPAD_DIGITS.get(usage, ""))
+
+    def _types_digits(self, shift: bool) -> bool:
+        """Num Lock holds, and shift does not turn it over; a Mac has no Num Lock."""
+        return self._layout.system is System.MACOS or (self._num_lock and not shift)
+
+    def _typed(self, sign: Sign) -> TextEvent | None:
+        if sign == "":
+            return None
+        dead, self._dead = self._dead, None
+        if isinstance(sign, DeadKey):
+            if dead is not None:
+                return Unclear()
+            self._dead = sign
+            return None
+        text = sign if dead is None else compose(dead, sign, self._layout.system)
+        return TextTyped(text) if text else Unclear()

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text -> the keys that type it: what scripts and tests press on the virtual keyboard.
 
-The real keyboard is never told to type; the protocol has no frame for it.
+The real keyboard is never told to type with these: it types only what its accept key was offered.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from firmware_bridge.keys.layout import Layout
+from firmware_bridge.keys.dead_keys import decompose
+from firmware_bridge.keys.layout import Layout, Sign
 from firmware_bridge.keys.usage import Usage
 
 _CONTROLS = {
@@ -44,12 +45,24 @@ def keys_for(text: str, layout: Layout) -> list[KeyStroke]:
     Raises:
         ValueError: a character is not on this layout; says where, not which.
     """
-    strokes: dict[str, KeyStroke] = {}
-    for usage, texts in layout.levels.items():
-        for level, character in enumerate(texts):
-            strokes.setdefault(character, KeyStroke(usage, bool(level & 1), bool(level & 2)))
-    strokes.update({character: KeyStroke(usage) for character, usage in _CONTROLS.items()})
-    missing = next((i for i, character in enumerate(text) if character not in strokes), None)
-    if missing is not None:
-        raise ValueError(f"character {missing + 1} is not on the layout {layout.name}")
-    return [strokes[character] for character in text]
+    strokes = _strokes(layout)
+    found: list[KeyStroke] = []
+    for number, character in enumerate(text, start=1):
+        pair = None if character in strokes else decompose(character, layout.system)
+        signs: list[Sign] = [character] if pair is None else [*pair]
+        if not all(sign in strokes for sign in signs):
+            raise ValueError(f"character {number} is not on the layout {layout.name}")
+        found += [strokes[sign] for sign in signs]
+    return found
+
+
+def _strokes(layout: Layout) -> dict[Sign, KeyStroke]:
+    """One stroke for each sign of `layout`: of several that of the first key, as tables list them."""
+    strokes: dict[Sign, KeyStroke] = {
+        character: KeyStroke(usage) for character, usage in _CONTROLS.items()
+    }
+    for usage, signs in layout.levels.items():
+        for level, sign in enumerate(signs):
+            if sign:
+                strokes.setdefault(sign, KeyStroke(usage, bool(level & 1), bool(level & 2)))
+    return strokes

@@ -7,6 +7,7 @@ import string
 
 import pytest
 
+from firmware_bridge.keys.dead_keys import DeadKey, System
 from firmware_bridge.keys.layout import Layout, layout_names, load_layout, parse_layout
 from firmware_bridge.keys.usage import Modifiers, Usage, modifier_of, split_keycode
 
@@ -32,7 +33,8 @@ def test_every_shipped_layout_is_whole(name: str) -> None:
     layout = load_layout(name)
     assert layout.name == name
     for texts in layout.levels.values():
-        assert all(len(text) == 1 for text in texts)
+        assert all(isinstance(text, DeadKey) or len(text) <= 1 for text in texts)
+        assert texts[-1] != "", "a level that ends in nothing"
 
 
 @pytest.mark.parametrize(
@@ -48,25 +50,27 @@ def test_every_shipped_layout_is_whole(name: str) -> None:
     ],
 )
 def test_us_keys(usage: int, shift: bool, text: str) -> None:
-    assert load_layout("us").text(usage, shift=shift) == text
+    assert load_layout("us").sign(usage, shift=shift) == text
 
 
 def test_caps_lock_turns_letters_only() -> None:
     us = load_layout("us")
     for i, letter in enumerate(string.ascii_lowercase):
-        assert us.text(Usage.A + i, caps_lock=True) == letter.upper()
-        assert us.text(Usage.A + i, shift=True, caps_lock=True) == letter
-    assert us.text(Usage.DIGIT_1, caps_lock=True) == "1"
+        assert us.sign(Usage.A + i, caps_lock=True) == letter.upper()
+        assert us.sign(Usage.A + i, shift=True, caps_lock=True) == letter
+    assert us.sign(Usage.DIGIT_1, caps_lock=True) == "1"
 
 
 def test_levels_with_altgr() -> None:
     layout = parse_layout(GERMAN_KEYS)
     assert layout.has_altgr
-    assert layout.text(Usage.Q, altgr=True) == "@"
-    assert layout.text(Usage.Q, shift=True, altgr=True) == ""
-    assert layout.text(Usage.MINUS, shift=True, altgr=True) == "ẞ"
-    assert layout.text(Usage.SEMICOLON, caps_lock=True) == "Ö"
-    assert layout.text(Usage.MINUS, caps_lock=True) == "ß"
+    assert layout.sign(Usage.Q, altgr=True) == "@"
+    assert layout.sign(Usage.Q, shift=True, altgr=True) == ""
+    assert layout.sign(Usage.MINUS, shift=True, altgr=True) == "ẞ"
+    assert layout.sign(Usage.SEMICOLON, caps_lock=True) == "Ö"
+    assert layout.sign(Usage.MINUS, caps_lock=True) == "ẞ"
+    on_windows = parse_layout(GERMAN_KEYS, System.WINDOWS)
+    assert on_windows.sign(Usage.MINUS, caps_lock=True) == "ß"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,10 @@ def test_levels_with_altgr() -> None:
         ('name = "x"\n[keys]\nNOKEY = ["a"]', "NOKEY"),
         ('name = "x"\n[keys]\nA = []', "A needs"),
         ('name = "x"\n[keys]\nA = ["1", "2", "3", "4", "5"]', "A needs"),
+        ('name = "x"\n[keys]\nA = ["dead cat"]', "A: 'cat'"),
+        ('name = "x"\n[keys]\nA = ["ab"]', "A: a sign is"),
+        ('name = "x"\ncolour = 1\n[keys]\nA = ["a"]', "colour is no property"),
+        ('name = "x"\ncaps_lock = "no"\n[keys]\nA = ["a"]', "'no' is not a valid CapsLock"),
         ('name = "x"\n[keys]\nA = [1]', "A needs"),
         ('name = "x"\n[keys]\nA = "a"', "A needs"),
         ("name = ", "Invalid value"),
@@ -93,7 +101,7 @@ def test_an_unknown_layout_names_those_that_exist() -> None:
 
 
 def test_layouts_are_plain_data() -> None:
-    assert Layout("x", {}).text(Usage.A) == ""
+    assert Layout("x", {}).sign(Usage.A) == ""
 
 
 @pytest.mark.parametrize(
