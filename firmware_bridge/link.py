@@ -40,7 +40,7 @@ from firmware_bridge.link_state import (
     random_session_ids,
 )
 from firmware_bridge.protocol.capabilities import Capabilities
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.protocol.messages import EventKinds, Offer, Status
 from firmware_bridge.transport.base import Transport
 
 _log = logging.getLogger(__name__)
@@ -51,8 +51,9 @@ _SHORTEST_READ_S = 0.0001  # `read` wants a timeout above 0
 class Link:
     """Events go to `listener` on the I/O thread; it must return soon and may call any method here.
 
-    `show`, `set_status`, `set_lights` and `release` may be called from any thread, at any time, and
-    never wait. What they ask for holds until it is replaced, over lost and new connections.
+    `show`, `set_status`, `set_lights`, `allow` and `release` may be called from any thread, at any time, and
+    never wait. What they ask for holds until it is replaced, over lost and new connections; parts that the
+    keyboard lacks are left out.
     """
 
     def __init__(
@@ -120,9 +121,30 @@ class Link:
         thread.join(timeout_s)
         return not thread.is_alive()
 
-    def show(self, frame: DisplayFrame) -> None:
-        """Show `frame` on the display."""
-        self._nudge(self._output.display.want(frame, self._clock()))
+    def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
+        """Show `frame` on the display. Where typing is allowed, the accept key may type the piece `offer`.
+
+        The key types it once, after the display has it; then, or with the next picture, the offer is over.
+
+        Raises:
+            ValueError: `offer` is no piece of one row of a text frame.
+        """
+        self._nudge(self._output.show(frame, self._clock(), offer))
+
+    def allow(self, *, capture: bool, typing: bool) -> None:
+        """What the person lets the keyboard's own keys do; neither at the beginning.
+
+        `capture`: a capture key may send the keys after it to the companion only. `typing`: the accept key
+        may type what was offered with `show`. What is no longer allowed ends at once.
+        """
+        allowed = EventKinds(0)
+        if capture:
+            allowed |= EventKinds.CAPTURES
+        if typing:
+            allowed |= EventKinds.TYPING
+        changed = allowed != self._output.allowed
+        self._output.allowed = allowed
+        self._nudge(changed)
 
     def set_status(self, status: int) -> None:
         """Show this state (a `Status` or its number) in the status glyph."""
@@ -134,7 +156,7 @@ class Link:
         self._nudge(self._output.lights.want(own, self._clock()))
 
     def release(self) -> None:
-        """Give display, lights and status back to the keyboard's own firmware."""
+        """Give display, lights and status back to the keyboard's own firmware; what is allowed stays."""
         now = self._clock()
         channels = (self._output.display, self._output.lights, self._output.status)
         changed = [channel.want(None, now) for channel in channels]

@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KEY frames -> events, gaps noticed, and the set of keys that are down."""
+"""KEY frames -> events, gaps noticed; the keys that are down, and whether keys are captured."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from firmware_bridge.events import (
     BridgeEvent,
+    CaptureEnded,
+    CaptureStarted,
     EventsDropped,
     KeyPressed,
     KeyReleased,
     MacroTriggered,
+    SuggestionAccepted,
 )
 from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
-from firmware_bridge.protocol.messages import KeyRecord, KeyReport
+from firmware_bridge.protocol.messages import KeyRecord, KeyReport, RecordKind
 
 _INDEX_RANGE = 0x10000
 
@@ -19,10 +24,13 @@ _INDEX_RANGE = 0x10000
 class KeyFeed:
     """The events of one subscription after another."""
 
-    def __init__(self, stats: LinkStats) -> None:
+    def __init__(self, stats: LinkStats, accepted: Callable[[int, int], str]) -> None:
+        """`accepted`: see `OfferChannel.pressed`."""
         self._stats = stats
+        self._accepted = accepted
         self._next_index = 0
         self._down: dict[tuple[int, int], KeyRecord] = {}
+        self._capture: KeyRecord | None = None
 
     def begin(self) -> None:
         """A new subscription: the keyboard counts from 0."""
@@ -52,24 +60,47 @@ class KeyFeed:
         self._stats.dropped += gap + report.dropped
         return events
 
-    def lift_all(self, now: float) -> list[KeyReleased]:
-        """Releases of all keys that are down; afterwards none is."""
-        lifted = [
-            KeyReleased(record.keycode, record.row, record.column, record.device_ms, now)
-            for record in self._down.values()
+    def lift_all(self, now: float) -> list[BridgeEvent]:
+        """Releases of all keys that are down, and the end of the capture; afterwards there is none."""
+        lifted: list[BridgeEvent] = [
+            _key_event(KeyReleased, key, now) for key in self._down.values()
         ]
         self._down.clear()
-        return lifted
+        return lifted + self.end_capture(now)
+
+    def end_capture(self, now: float) -> list[BridgeEvent]:
+        """The end of a capture that the keyboard will not tell."""
+        capture, self._capture = self._capture, None
+        return [] if capture is None else [CaptureEnded(capture.device_ms, now)]
 
     def _event(self, record: KeyRecord, now: float) -> BridgeEvent | None:
-        if record.macro:
-            return MacroTriggered(record.row, record.device_ms, now) if record.pressed else None
+        match record.kind:
+            case RecordKind.KEY:
+                return self._key(record, now)
+            case RecordKind.MACRO if record.pressed:
+                return MacroTriggered(record.row, record.device_ms, now)
+            case RecordKind.CAPTURE if record.pressed:
+                self._capture = record
+                return CaptureStarted(record.device_ms, now)
+            case RecordKind.CAPTURE:
+                self._capture = None
+                return CaptureEnded(record.device_ms, now)
+            case RecordKind.ACCEPT:
+                text = self._accepted(record.column, record.row)
+                count = record.row
+                return SuggestionAccepted(text, count, record.device_ms, now) if count else None
+        return None
+
+    def _key(self, record: KeyRecord, now: float) -> BridgeEvent:
         place = (record.row, record.column)
-        kind: type[KeyPressed] | type[KeyReleased]
         if record.pressed:
             self._down[place] = record
-            kind = KeyPressed
-        else:
-            self._down.pop(place, None)
-            kind = KeyReleased
-        return kind(record.keycode, record.row, record.column, record.device_ms, now)
+            return _key_event(KeyPressed, record, now)
+        self._down.pop(place, None)
+        return _key_event(KeyReleased, record, now)
+
+
+def _key_event(
+    kind: type[KeyPressed] | type[KeyReleased], record: KeyRecord, now: float
+) -> KeyPressed | KeyReleased:
+    return kind(record.keycode, record.row, record.column, record.device_ms, now, record.captured)

@@ -1,48 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the keyboard shall show against what it has acknowledged: display, lights, status.
+"""What the keyboard shall show: display, lights and status as channels, and the offer for the accept key.
 
-Each kind is a channel. The newest content wins; what came between is never sent. A channel takes up
-new content only when the frames of the content before are all acknowledged and its interval is over,
-so a stream of updates can neither flood the keyboard nor starve an update of its last frame. The
-channels take turns frame by frame.
-
-Any thread may set what is wanted (one attribute is replaced as a whole); all else belongs to the
-link's I/O thread.
+They take turns frame by frame. What has to be sent is planned here, from what is shown and what the
+board can do.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Sequence
 
 from firmware_bridge.display.diff import bitmap_runs, text_change
 from firmware_bridge.display.frame import BitmapFrame, DisplayFrame, TextFrame
-from firmware_bridge.errors import BridgeError
 from firmware_bridge.lights.diff import light_messages
 from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.link_channel import Channel, Step, UnfitContentError
+from firmware_bridge.link_offer import OfferChannel, Picture
 from firmware_bridge.link_state import LinkOptions
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import payload_room
-from firmware_bridge.protocol.messages import Message, Parts, Release, SetStatus, Status
-
-T = TypeVar("T")
+from firmware_bridge.protocol.messages import EventKinds, Message, Offer, Parts, SetStatus, Status
 
 _POSITION_BYTES = 2  # row and column, or page and x, before the content of TEXT and BITMAP
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One frame of an update."""
-
-    message: Message
-    first: bool = True
-    last: bool = True
-
-
-class UnfitContentError(BridgeError):
-    """The content does not fit this keyboard; the message says why and holds no content."""
 
 
 def display_steps(
@@ -105,116 +84,21 @@ def _reachable(overlay: LightOverlay, board: Capabilities) -> LightOverlay:
     return LightOverlay(overlay.fill, overlay.effect, leds)
 
 
-class Channel(Generic[T]):
-    """One kind of output. None as content: nothing of ours, the part belongs to the firmware."""
-
-    def __init__(
-        self,
-        part: Parts,
-        steps: Callable[[T | None, T, Capabilities], list[Step]],
-        interval_s: Callable[[T | None], float],
-    ) -> None:
-        self.part = part
-        self._plan = steps
-        self._interval_s = interval_s
-        self._wanted: tuple[T | None, float] = (None, 0.0)
-        self._target_at = 0.0
-        self._begun = False
-        self._not_before = float("-inf")
-        self.forget()
-
-    def want(self, content: T | None, now: float) -> bool:
-        """Any thread: this content from now on; whether it is another one than before."""
-        if content == self._wanted[0]:
-            return False
-        self._wanted = (content, now)
-        return True
-
-    def forget(self) -> None:
-        """The firmware shows nothing of ours (a new subscription): send all that is wanted anew."""
-        self._steps: deque[Step] = deque()
-        self._target: T | None = None  # what the steps lead to
-        self._settled: T | None = None  # the last target that was reached or refused
-        self._shown: T | None = None
-        self._shown_known = True
-
-    def due(self) -> float:
-        """When `next_step` may have a frame: a clock time, infinite if there is nothing to do."""
-        if self._steps:
-            return float("-inf")
-        return self._not_before if self._wanted[0] != self._settled else float("inf")
-
-    def next_step(self, now: float, board: Capabilities) -> Step | None:
-        """The frame to send now; the same one until `acknowledged` or `refused`.
-
-        Raises:
-            UnfitContentError: the wanted content cannot be shown; it is given up.
-        """
-        if not self._steps and now >= self.due():
-            self._take_up(now, board)
-        return self._steps[0] if self._steps else None
-
-    def acknowledged(self) -> bool:
-        """The frame of the last `next_step` was carried out; whether it was the last of its update."""
-        self._steps.popleft()
-        self._begun = True
-        if self._steps:
-            return False
-        self._settled = self._shown = self._target
-        self._shown_known = True
-        return True
-
-    def refused(self) -> None:
-        """The keyboard will not show this content: give it up until another is wanted."""
-        self._steps.clear()
-        self._settled = self._target
-        self._shown_known = False
-
-    @property
-    def begun(self) -> bool:
-        """Whether a frame of the update under way was acknowledged already."""
-        return self._begun
-
-    @property
-    def wanted_at(self) -> float:
-        """When the content under way was wanted."""
-        return self._target_at
-
-    def _take_up(self, now: float, board: Capabilities) -> None:
-        self._target, self._target_at = self._wanted
-        self._begun = False
-        try:
-            self._steps.extend(self._plan_for(self._target, board))
-        except UnfitContentError:
-            self.refused()
-            raise
-        if self._steps:
-            self._not_before = now + self._interval_s(self._target)
-        else:
-            self._settled = self._shown = self._target
-
-    def _plan_for(self, target: T | None, board: Capabilities) -> list[Step]:
-        if target is None:
-            untouched = self._shown is None and self._shown_known
-            return [] if untouched else [Step(Release(self.part))]
-        if not self._shown_known:
-            return [Step(Release(self.part)), *self._plan(None, target, board)]
-        return self._plan(self._shown, target, board)
-
-
-AnyChannel = Channel[DisplayFrame] | Channel[LightOverlay] | Channel[Status]
+AnyChannel = Channel[Picture] | Channel[LightOverlay] | Channel[Status] | OfferChannel
 
 
 class Output:
-    """The three channels of one keyboard and their turns."""
+    """All output of one keyboard, and its turns."""
 
     def __init__(self, options: LinkOptions) -> None:
-        self.display: Channel[DisplayFrame] = Channel(
+        self.display: Channel[Picture] = Channel(
             Parts.DISPLAY,
-            display_steps,
-            lambda frame: (
+            lambda shown, wanted, board: display_steps(
+                None if shown is None else shown.frame, wanted.frame, board
+            ),
+            lambda picture: (
                 options.bitmap_interval_s
-                if isinstance(frame, BitmapFrame)
+                if picture is not None and isinstance(picture.frame, BitmapFrame)
                 else options.text_interval_s
             ),
         )
@@ -224,7 +108,14 @@ class Output:
         self.status: Channel[Status] = Channel(
             Parts.STATUS, status_steps, lambda _: options.status_interval_s
         )
-        self._turns: deque[AnyChannel] = deque((self.display, self.status, self.lights))
+        self.offer = OfferChannel(self.display)
+        self.allowed = EventKinds(0)
+        """Of CAPTURES and TYPING, what the person allows; any thread may replace it."""
+        self._turns: deque[AnyChannel] = deque((self.display, self.offer, self.status, self.lights))
+
+    def show(self, frame: DisplayFrame | None, now: float, offer: Offer | None = None) -> bool:
+        """Any thread: see `Link.show`; None: nothing of ours. Whether it is another picture than before."""
+        return self.display.want(None if frame is None else Picture(frame, offer), now)
 
     def forget(self) -> None:
         """See `Channel.forget`."""

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from firmware_bridge.errors import FrameError
-from firmware_bridge.events import BridgeEvent, KeyReleased, LinkLost, LinkReady
+from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
+from firmware_bridge.link_channel import UnfitContentError
 from firmware_bridge.link_keys import KeyFeed
-from firmware_bridge.link_output import AnyChannel, Output, UnfitContentError
+from firmware_bridge.link_output import AnyChannel, Output
 from firmware_bridge.link_state import (
     LinkOptions,
     LinkProblem,
@@ -99,7 +100,8 @@ class Session:
         self._request: _Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
         self._subscribed_at = (0.0, 0.0)  # by clock and wall clock: the last SUBSCRIBE taken
-        self._keys = KeyFeed(stats)
+        self._keys = KeyFeed(stats, output.offer.pressed)
+        self._kinds = EventKinds(0)  # which the keyboard has acknowledged
         # On boards that send no event by themselves: the next POLL, and the last event.
         self._poll_at = float("inf")
         self._event_at = float("-inf")
@@ -145,6 +147,8 @@ class Session:
 
     def written(self, now: float) -> None:
         """The report of the last `next_report` has gone out."""
+        if request.channel is self._output.offer:
+            self._output.offer.sent_as(request.seqs[-1])
         self._stats.reports_out += 1
         request = self._request
         if request is None:
@@ -167,6 +171,8 @@ class Session:
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
         """What a report from the keyboard means.
 
+            if self._wanted_kinds() != self._kinds:
+                due = float("-inf")
         Raises:
             SessionEndedError: the keyboard refused us, or is not one of ours.
         """
@@ -190,8 +196,8 @@ class Session:
         frame = Frame(message.type, self._ids.client, next(self._seqs) & 0xFF, message.pack())
         return encode(frame, self._report_length)
 
-    def lift_keys(self, now: float) -> list[KeyReleased]:
-        """Releases of all keys that are down, because nobody will tell of them any more."""
+    def lift_keys(self, now: float) -> list[BridgeEvent]:
+        """The end of all presses and of a capture, because nobody will tell of it any more."""
         return self._keys.lift_all(now)
 
     def _give_way(self, now: float) -> list[BridgeEvent]:
@@ -225,8 +231,9 @@ class Session:
             hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
             return _Request(hello, True, True, None)
         assert self.capabilities is not None
-        if now >= self._not_before:
-            kinds = EventKinds(self.capabilities.features & (Feature.KEYS | Feature.MACROS))
+        kinds = self._wanted_kinds()
+        is_new = self._phase is _Phase.READY and kinds != self._kinds
+        if now >= self._not_before or is_new:
             return _Request(Subscribe(kinds), True, True, None)
         if self._phase is _Phase.READY and now >= self._poll_at:
             return _Request(Poll(), True, True, None)
@@ -246,6 +253,17 @@ class Session:
         message = request.message
         frame = Frame(
             message.type, self._ids.client, request.seqs[-1], message.pack(), request.first,
+    def _wanted_kinds(self) -> EventKinds:
+        """What to ask for: all events that the board has, captures and typing only where they are allowed."""
+        assert self.capabilities is not None
+        features = self.capabilities.features
+        kinds = EventKinds(features & (Feature.KEYS | Feature.MACROS))
+        if Feature.CAPTURE in features:
+            kinds |= self._output.allowed & EventKinds.CAPTURES
+        if Feature.ACCEPT in features:
+            kinds |= self._output.allowed & EventKinds.TYPING
+        return kinds
+
             request.last,
         )  # fmt: skip
         return encode(frame, self._report_length)
@@ -317,13 +335,18 @@ class Session:
             idle = now - self._event_at > options.events_idle_after_s
             self._poll_at = now + (options.events_idle_poll_s if idle else options.events_poll_s)
             return []
-        if request.channel is None:
-            return self._subscribed(now)
+        if isinstance(request.message, Subscribe):
+            return self._subscribed(request.message.kinds, now)
+        assert request.channel is not None
         if request.channel.acknowledged() and request.channel is self._output.display:
             self._stats.shown_s = now - request.channel.wanted_at
         return []
 
-    def _subscribed(self, now: float) -> list[BridgeEvent]:
+    def _subscribed(self, kinds: EventKinds, now: float) -> list[BridgeEvent]:
+        board = self.capabilities
+        assert board is not None
+        self._kinds = kinds
+        self._output.offer.allow(board if EventKinds.TYPING in kinds else None)
         at = (now, self._wall_clock())
         before, self._subscribed_at = self._subscribed_at, at
         self._not_before = now + self._options.heartbeat_s
@@ -339,10 +362,9 @@ class Session:
         self._poll_at = now if self._is_polled else float("inf")
         self._output.forget()
         if self._announced:
-            return []
+            return [] if EventKinds.CAPTURES in kinds else self._keys.end_capture(now)
         self._announced = True
-        assert self.capabilities is not None
-        return [LinkReady(self.capabilities)]
+        return [LinkReady(board)]
 
     def _refused(self, request: _Request, reason: NakReason, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.HELLO:
@@ -356,7 +378,7 @@ class Session:
         if reason is NakReason.NOT_SUBSCRIBED:
             self._phase = _Phase.SUBSCRIBING
             self._not_before = float("-inf")
-            return list(self.lift_keys(now))
+            return self.lift_keys(now)
         if request.channel is None:
             raise SessionEndedError(LinkProblem.INCOMPATIBLE)
         self._warn_once(f"the keyboard refused {request.message.type.name}: {reason.name}")

@@ -29,12 +29,15 @@ from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
 from engine.messages import Event, Failed, Forgotten, Hello, ModelLoaded
 from firmware_bridge.events import (
+    CaptureEnded,
+    CaptureStarted,
     EventsDropped,
     KeyPressed,
     KeyReleased,
     LinkLost,
     LinkReady,
     MacroTriggered,
+    SuggestionAccepted,
 )
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.text_events import KeyText
@@ -115,7 +118,7 @@ class CompanionMachine:
                 self._failed(message)
             case ModelLoaded():
                 self._engine.loaded(message)
-            case Hello() | Forgotten():
+            case Hello() | Forgotten() | CaptureStarted() | CaptureEnded() | SuggestionAccepted():
                 pass  # nothing depends on them
             case (
                 to_companion.SetMode()

@@ -12,15 +12,34 @@ from typing import Protocol
 from engine.messages import Cancel, Chat, Choose, Forget, Suggest
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.lights.overlay import LightOverlay
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.protocol.messages import Offer, Status
 
 EngineCommand = Suggest | Chat | Choose | Forget | Cancel
 
 
 class KeyboardPort(Protocol):
-    """The output side of one keyboard; the newest of each kind wins."""
+    """The output side of one keyboard; the newest of each kind wins, and holds over new connections.
 
-    def show(self, frame: DisplayFrame) -> None: ...
+    A keyboard leaves out what it has no part for.
+    """
+
+    def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
+        """Show `frame`. Where typing is allowed, the accept key types the piece `offer` of it, once.
+
+        `SuggestionAccepted` tells that it did. Another picture takes the offer away.
+
+        Raises:
+            ValueError: `offer` is no piece of one row of a text frame.
+        """
+        ...
+
+    def allow(self, *, capture: bool, typing: bool) -> None:
+        """What the person lets the keyboard's own keys do; neither at the beginning.
+
+        `capture`: a key may send the keys after it to the companion only (`CaptureStarted`, `CaptureEnded`;
+        such keys have `captured`). `typing`: see `show`. What is no longer allowed ends at once.
+        """
+        ...
 
     def set_status(self, status: Status) -> None: ...
 

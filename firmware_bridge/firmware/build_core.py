@@ -32,10 +32,14 @@ MAXIMUMS = {
     "THOCK_DISPLAY_HEIGHT": 128,
     "THOCK_LED_COUNT": 256,
     "THOCK_RING_SIZE": 32,
+    "THOCK_ENABLE_CAPTURE": 1,
+    "THOCK_ENABLE_ACCEPT": 1,
+    "THOCK_ENABLE_POLL": 1,
 }
 
 _DECLARATIONS = """
 #define THOCK_RING_SIZE ...
+#define THOCK_ACCEPT_BYTES ...
 
 typedef struct {
     uint8_t report_length;
@@ -62,6 +66,12 @@ uint8_t thock_status(const thock_t *core);
 bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed,
                      uint32_t now_ms);
 bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms);
+bool thock_begin_capture(thock_t *core, uint32_t now_ms);
+void thock_end_capture(thock_t *core, uint32_t now_ms);
+bool thock_capturing(const thock_t *core);
+bool thock_captured_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed,
+                              uint32_t now_ms);
+uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms);
 bool thock_display_taken(const thock_t *core);
 uint16_t thock_display_dirty(const thock_t *core);
 bool thock_render_page(thock_t *core, uint8_t page, uint8_t *out);

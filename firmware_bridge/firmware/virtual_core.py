@@ -45,6 +45,8 @@ class BoardConfig:
         | Feature.BITMAP
         | Feature.LIGHTS
         | Feature.STATUS
+        | Feature.CAPTURE
+        | Feature.ACCEPT
     )
     uid: bytes = b"THOCK\x01"
     build: int = 1
@@ -111,6 +113,7 @@ class FirmwareCore:
         self._panel = bytearray(config.panel_width * config.panel_height // 8)
         self._page = ffi.new("uint8_t[]", max(config.panel_width, 1))
         self._rgb = ffi.new("uint8_t[3]")
+        self._accepted = ffi.new("uint8_t[]", lib.THOCK_ACCEPT_BYTES)
 
     def receive(self, report: bytes, now_ms: int) -> bool:
         """One report from the host. False: not a frame of ours, the core did nothing."""
@@ -132,6 +135,31 @@ class FirmwareCore:
     def macro_event(self, number: int, pressed: bool, now_ms: int) -> bool:
         """A macro key went down or up. False: nobody asked for macros, or the ring is full."""
         return lib.thock_macro_event(self._core, number, pressed, now_ms & _CLOCK_MASK)
+
+    def begin_capture(self, now_ms: int) -> bool:
+        """From now on keys go to the host only. False: the host asked for no captures, or the ring is full."""
+        return lib.thock_begin_capture(self._core, now_ms & _CLOCK_MASK)
+
+    def end_capture(self, now_ms: int) -> None:
+        """The end of `begin_capture`."""
+        lib.thock_end_capture(self._core, now_ms & _CLOCK_MASK)
+
+    @property
+    def capturing(self) -> bool:
+        return lib.thock_capturing(self._core)
+
+    def captured_key_event(
+        self, row: int, column: int, keycode: int, pressed: bool, now_ms: int
+    ) -> bool:
+        """A key that the board kept from the computer; see `key_event`."""
+        return lib.thock_captured_key_event(
+            self._core, row, column, keycode, pressed, now_ms & _CLOCK_MASK
+        )
+
+    def accept(self, now_ms: int) -> str:
+        """The accept key was pressed: what the board has to type now, may be empty."""
+        count = lib.thock_accept(self._core, self._accepted, now_ms & _CLOCK_MASK)
+        return bytes(ffi.buffer(self._accepted, count)).decode("ascii")
 
     @property
     def subscribed(self) -> bool:

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 
 
 class Feature(enum.IntFlag):
-    """Parts of the protocol that the firmware was built with. POLL: key events come as answers to POLL only."""
+    """Parts of the protocol that the firmware was built with.
+
+    CAPTURE: a key sends the keys after it to the host only. ACCEPT: a key types a piece of the shown text.
+    POLL: key events come as answers to POLL only.
+    """
 
     KEYS = 1
     MACROS = 2
@@ -16,6 +20,8 @@ class Feature(enum.IntFlag):
     BITMAP = 8
     LIGHTS = 16
     STATUS = 32
+    CAPTURE = 64
+    ACCEPT = 128
     POLL = 256
 
 

@@ -34,6 +34,7 @@ class FrameType(enum.IntEnum):
     ACK = 8
     NAK = 9
     POLL = 10
+    ACCEPT = 11
 
 
 @dataclass(frozen=True, slots=True)

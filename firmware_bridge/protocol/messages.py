@@ -25,10 +25,21 @@ _PAIR = struct.Struct("<BB")
 
 
 class EventKinds(enum.IntFlag):
-    """What a host subscribes to."""
+    """What a host subscribes to. TYPING: the accept key may type, and is told of."""
 
     KEYS = 1
     MACROS = 2
+    CAPTURES = 4
+    TYPING = 8
+
+
+class RecordKind(enum.IntEnum):
+    """What an event of a KEY frame tells of."""
+
+    KEY = 0
+    MACRO = 1
+    CAPTURE = 2
+    ACCEPT = 3
 
 
 class NakReason(enum.IntEnum):
@@ -176,19 +187,24 @@ class Subscribe:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(EventKinds(_first_byte("subscribe", payload) & 0x03))
+        return cls(EventKinds(_first_byte("subscribe", payload) & 0x0F))
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """One event of a KEY frame. A macro has its number in `row`, and 0 in `column` and `keycode`."""
+    """One event of a KEY frame. `captured`: the key went to the host only.
+
+    A macro has its number in `row`; an accept how many characters were typed, and in `column` the seq of
+    the ACCEPT frame that offered them. All else is 0 where there is no key. CAPTURE: pressed is its beginning.
+    """
 
     pressed: bool
-    macro: bool
+    kind: RecordKind
     row: int = field(repr=False)
     column: int = field(repr=False)
     keycode: int = field(repr=False)
     device_ms: int
+    captured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +221,8 @@ class KeyReport:
     def pack(self) -> bytes:
         return _pack(self._layout, "key", self.first_index, self.dropped) + b"".join(
             _pack(
-                _KEY_EVENT, "key event", e.pressed | e.macro << 1, e.row, e.column, e.keycode,
-                e.device_ms,
+                _KEY_EVENT, "key event", e.pressed | e.kind << 1 | e.captured << 4, e.row, e.column,
+                e.keycode, e.device_ms,
             )
             for e in self.events
         )  # fmt: skip
@@ -218,12 +234,16 @@ class KeyReport:
         if not rest or len(rest) % _KEY_EVENT.size:
             raise FrameError("key", f"{len(rest)} bytes hold no whole number of events")
         events = []
-        for kind, row, column, keycode, device_ms in _KEY_EVENT.iter_unpack(rest):
-            if kind > 3:
-                raise FrameError("key kind", f"{kind} is reserved")
+        for flags, row, column, keycode, device_ms in _KEY_EVENT.iter_unpack(rest):
+            kind = flags >> 1 & 7
+            if flags > 0x1F or kind > max(RecordKind):
+                raise FrameError("key kind", f"{flags} is reserved")
             events.append(
-                KeyRecord(bool(kind & 1), bool(kind & 2), row, column, keycode, device_ms)
-            )
+                KeyRecord(
+                    bool(flags & 1), RecordKind(kind), row, column, keycode, device_ms,
+                    captured=bool(flags & 0x10),
+                )
+            )  # fmt: skip
         return cls(first_index, dropped, tuple(events))
 
 
@@ -317,6 +337,26 @@ class Poll:
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
         return cls()
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Host, to boards with `Feature.ACCEPT`: the accept key may type `count` characters of the text that
+    is shown, from `column` of `row` on, once. 0 characters withdraw the offer."""
+
+    type: ClassVar[FrameType] = FrameType.ACCEPT
+    _layout: ClassVar[struct.Struct] = struct.Struct("<BBB")
+
+    row: int
+    column: int
+    count: int
+
+    def pack(self) -> bytes:
+        return _pack(self._layout, "accept", self.row, self.column, self.count)
+
+    @classmethod
+    def unpack(cls, payload: bytes) -> Self:
+        return cls(*_unpack(cls._layout, "accept", payload))
 
 
 @dataclass(frozen=True, slots=True)

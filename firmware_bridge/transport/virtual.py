@@ -29,6 +29,11 @@ IN_QUEUE_REPORTS = (
 )
 
 
+_ACCEPT_KEY = 4  # the number of the accept key among the companion keys
+_REMEMBERED_CHARACTERS = 256
+_REMEMBERED_KEYS = 64
+
+
 class VirtualKeyboard:
     """Keys to press, a panel and LEDs to look at, a plug to pull. Every method from any thread.
 
@@ -43,6 +48,9 @@ class VirtualKeyboard:
         self._changed = threading.Condition()
         self._handles: list[VirtualTransport] = []
         self._core: FirmwareCore | None = None
+        self._swallowed: set[tuple[int, int]] = set()
+        self._typed: deque[str] = deque(maxlen=_REMEMBERED_CHARACTERS)
+        self._reached: deque[tuple[int, bool]] = deque(maxlen=_REMEMBERED_KEYS)
         self.plug()
 
     @property
@@ -59,6 +67,7 @@ class VirtualKeyboard:
         """Take its power: the firmware forgets everything, open handles are dead."""
         with self._changed:
             self._core = None
+            self._swallowed.clear()
             for handle in self._handles:
                 handle._gone = True
             self._handles.clear()
@@ -76,14 +85,58 @@ class VirtualKeyboard:
         return self._key(keycode, row, column, pressed=False)
 
     def macro(self, number: int) -> bool:
-        """Companion key `number` goes down and up; see `press`."""
+        """Companion key `number` goes down and up; see `press`. The accept key (4) types what was offered."""
+        with self._changed:
+            core = self._core
+            if core is None:
+                return False
+            now_ms = self._now_ms()
+            taken = [core.macro_event(number, True, now_ms)]
+            if number == _ACCEPT_KEY:
+                core.panel()  # a real panel has been drawn long before a finger comes down
+                self._typed.extend(core.accept(now_ms))
+            taken.append(core.macro_event(number, False, now_ms))
+            core.task(now_ms)
+            return all(taken)
+
+    def begin_capture(self) -> bool:
+        """The person presses the capture key: what is pressed from now on goes to the host only.
+
+        False: no host allowed captures, or the event was dropped, or no power.
+        """
         with self._changed:
             if self._core is None:
                 return False
             now_ms = self._now_ms()
-            taken = [self._core.macro_event(number, pressed, now_ms) for pressed in (True, False)]
+            begun = self._core.begin_capture(now_ms)
             self._core.task(now_ms)
-            return all(taken)
+            return begun
+
+    def end_capture(self) -> None:
+        """The person lets the capture key go."""
+        with self._changed:
+            if self._core is not None:
+                now_ms = self._now_ms()
+                self._core.end_capture(now_ms)
+                self._core.task(now_ms)
+
+    @property
+    def capturing(self) -> bool:
+        with self._changed:
+            core = self._run()
+            return core is not None and core.capturing
+
+    @property
+    def typed(self) -> str:
+        """What the accept key has typed into the computer, the newest 256 characters."""
+        with self._changed:
+            return "".join(self._typed)
+
+    @property
+    def computer_keys(self) -> list[tuple[int, bool]]:
+        """What the computer got as an ordinary keyboard's keys: keycode and whether down, the newest 64."""
+        with self._changed:
+            return list(self._reached)
 
     def panel(self) -> BitmapFrame:
         """What the OLED shows now, as the host sees it; dark while the host has not taken it."""
@@ -126,9 +179,22 @@ class VirtualKeyboard:
             if self._core is None:
                 return False
             now_ms = self._now_ms()
-            taken = self._core.key_event(row, column, keycode, pressed, now_ms)
+            if self._is_captured(self._core, (row, column), pressed):
+                taken = self._core.captured_key_event(row, column, keycode, pressed, now_ms)
+            else:
+                self._reached.append((keycode, pressed))
+                taken = self._core.key_event(row, column, keycode, pressed, now_ms)
             self._core.task(now_ms)
             return taken
+
+    def _is_captured(self, core: FirmwareCore, place: tuple[int, int], pressed: bool) -> bool:
+        """A release goes where its press went."""
+        if pressed and core.capturing:
+            self._swallowed.add(place)
+            return True
+        captured = not pressed and place in self._swallowed
+        self._swallowed.discard(place)
+        return captured
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)

@@ -28,7 +28,7 @@ from firmware_bridge.link_state import (
     problem_of,
 )
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.conversation import (
@@ -148,13 +148,16 @@ class StockLights:
         """Set the person's own lights back."""
         self.set_lights(_OWN_LIGHTS)
 
-    def show(self, frame: DisplayFrame) -> None:
+    def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         """Does nothing: such a keyboard has no display for us."""
 
     def set_status(self, status: Status) -> None:
         """Does nothing: such a keyboard has no display for us."""
 
     def suspend(self, timeout_s: float = 2.0) -> bool:
+    def allow(self, *, capture: bool, typing: bool) -> None:
+        """Does nothing: such a keyboard has no keys for us."""
+
         """The computer is about to sleep: set the person's lights back until `resume`, and wait for it.
 
         False: that was not done within `timeout_s`; it is then done at the next start.
@@ -331,8 +334,6 @@ class StockLights:
             left_s = until - self._clock()
             if left_s <= 0 and self._others_present():
                 left_s = self._options.unlock_check_s
-            elif left_s <= 0:
-                break
             heard = conversation.stats.foreign
             try:
                 conversation.listen(min(left_s, self._options.poll_s))

@@ -32,8 +32,10 @@ from firmware_bridge.protocol.messages import (
     Message,
     Nak,
     NakReason,
+    Offer,
     Parts,
     Poll,
+    RecordKind,
     Release,
     SetStatus,
     Status,
@@ -62,20 +64,22 @@ def capabilities(draw: st.DrawFn) -> Capabilities:
         columns=draw(U8),
         rows=draw(U8),
         led_count=draw(U16),
-        features=Feature(draw(st.integers(0, 63))),
+        features=Feature(draw(st.integers(0, 511))),
         ring_size=draw(U8),
         build=draw(U8),
     )
 
 
 KEY_RECORDS = st.one_of(
-    st.builds(KeyRecord, st.booleans(), st.just(False), U8, U8, U16, U16),
-    st.builds(KeyRecord, st.booleans(), st.just(True), U8, st.just(0), st.just(0), U16),
+    st.builds(KeyRecord, st.booleans(), st.just(RecordKind.KEY), U8, U8, U16, U16, st.booleans()),
+    st.builds(
+        KeyRecord, st.booleans(), st.sampled_from(RecordKind), U8, st.just(0), st.just(0), U16
+    ),
 )
 MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(Hello, U32, U8, U8),
     st.builds(Caps, U32, capabilities()),
-    st.builds(Subscribe, st.builds(EventKinds, st.integers(0, 3))),
+    st.builds(Subscribe, st.builds(EventKinds, st.integers(0, 15))),
     st.builds(KeyReport, U16, U8, st.lists(KEY_RECORDS, min_size=1, max_size=3).map(tuple)),
     st.builds(TextRun, U8, U8, ASCII),
     st.builds(BitmapRun, U8, U8, st.binary(max_size=22)),
@@ -84,6 +88,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.builds(Ack, st.sampled_from(FrameType)),
     st.builds(Nak, st.integers(0, 15), st.sampled_from(NakReason)),
     st.just(Poll()),
+    st.builds(Offer, U8, U8, U8),
     st.just(LightsOff()),
     st.just(LightsForget()),
     st.builds(LightsFill, st.sampled_from(LightEffect), COLOURS),
@@ -99,6 +104,7 @@ PARSERS: tuple[Callable[[bytes], Message], ...] = (
     BitmapRun.unpack,
     SetStatus.unpack,
     Poll.unpack,
+    Offer.unpack,
     Release.unpack,
     Ack.unpack,
     Nak.unpack,
@@ -136,7 +142,7 @@ def test_any_payload_is_a_message_or_a_frame_error(
     [
         (TextRun(0, 0, "the secret"), "secret"),
         (BitmapRun(0, 0, b"secret"), "secret"),
-        (KeyRecord(True, False, 91, 92, 93, 5), "9"),
+        (KeyRecord(True, RecordKind.KEY, 91, 92, 93, 5), "9"),
     ],
 )
 def test_repr_shows_no_content(message: object, text: str) -> None:

@@ -21,6 +21,7 @@ from firmware_bridge.protocol.messages import (
     Ack,
     KeyRecord,
     KeyReport,
+    RecordKind,
     Status,
 )
 from tests.helpers.session_lab import SessionLab, carry, ended, from_keyboard, lose, ready_lab
@@ -65,7 +66,7 @@ def test_a_lost_report_is_a_gap() -> None:
 
 def test_events_that_the_firmware_dropped_are_told_after_those_that_it_kept() -> None:
     lab = ready_lab()
-    record = KeyRecord(True, False, 0, 1, 9, 1)
+    record = KeyRecord(True, RecordKind.KEY, 0, 1, 9, 1)
     lab.events.clear()
     lab.give(from_keyboard(lab, KeyReport(0, 7, (record, record)), 0))
     assert [type(event) for event in lab.events] == [KeyPressed, KeyPressed, EventsDropped]
@@ -74,7 +75,7 @@ def test_events_that_the_firmware_dropped_are_told_after_those_that_it_kept() ->
 
 def test_the_index_wraps_without_a_gap() -> None:
     lab = ready_lab()
-    record = KeyRecord(True, False, 0, 1, 9, 1)
+    record = KeyRecord(True, RecordKind.KEY, 0, 1, 9, 1)
     lab.events.clear()
     for first in (*range(0, 65535, 3), 65535):
         lab.give(from_keyboard(lab, KeyReport(first, 0, (record,) * 3), 0))
@@ -108,7 +109,7 @@ def test_a_keyboard_that_counts_from_zero_again_has_restarted() -> None:
 
 def test_output_to_a_keyboard_that_forgot_us_subscribes_again_and_comes_back() -> None:
     lab = ready_lab()
-    lab.output.display.want(TextFrame(("one", "two")), lab.now)
+    lab.output.show(TextFrame(("one", "two")), lab.now)
     lab.settle()
     shown = lab.core.picture()
     lab.key(0x04, 1, 2, pressed=True)
@@ -133,7 +134,7 @@ def test_output_to_a_keyboard_that_forgot_us_subscribes_again_and_comes_back() -
 
 def test_sleep_of_the_computer_ends_the_session() -> None:
     lab = ready_lab()
-    lab.output.display.want(TextFrame(("before",)), lab.now)
+    lab.output.show(TextFrame(("before",)), lab.now)
     lab.run(2)
     lab.asleep += 3600  # the monotonic clock stood still meanwhile
     assert ended(lab, 1.5) is LinkProblem.SUSPENDED
@@ -169,7 +170,7 @@ def test_losing_the_subscription_to_another_client_ends_the_session() -> None:
 
 def test_a_host_that_comes_back_under_its_number_need_not_wait() -> None:
     lab = ready_lab()
-    lab.output.display.want(TextFrame(("again",)), lab.now)
+    lab.output.show(TextFrame(("again",)), lab.now)
     lab.settle()
     picture = lab.core.picture()
     lab.press(3)  # still in the queue when the host went
@@ -204,7 +205,7 @@ def test_after_any_traffic_over_a_bad_wire_a_new_session_shows_what_is_wanted(
             if press:
                 lab.press(number)
             else:
-                lab.output.display.want(TextFrame((str(number), "same")), lab.now)
+                lab.output.show(TextFrame((str(number), "same")), lab.now)
             lab.run(0.05)
     except SessionEndedError as error:
         problem = error.problem
@@ -212,10 +213,10 @@ def test_after_any_traffic_over_a_bad_wire_a_new_session_shows_what_is_wanted(
     assert problem in (None, LinkProblem.SILENT, LinkProblem.NO_ANSWER, LinkProblem.RESTARTED)
     lab.to_host = lab.to_keyboard = carry
     lab.connect()
-    lab.output.display.want(TextFrame(("end", "same")), lab.now)
+    lab.output.show(TextFrame(("end", "same")), lab.now)
     lab.run(0.5)
     reference = ready_lab()
-    reference.output.display.want(TextFrame(("end", "same")), reference.now)
+    reference.output.show(TextFrame(("end", "same")), reference.now)
     reference.settle()
     assert lab.core.picture() == reference.core.picture()
 

@@ -17,7 +17,7 @@ from firmware_bridge.link_session import Session
 from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, SessionIds
 from firmware_bridge.neighbours import (
     QuietTimes,
-    is_open_elsewhere,
+    Sign,
     load_neighbours,
     program_of,
 )
@@ -80,7 +80,7 @@ def test_one_question_is_a_hush_and_two_are_a_conversation() -> None:
 
 def paused_lab() -> SessionLab:
     lab = ready_lab()
-    lab.output.display.want(TextFrame(("mine",)), lab.now)
+    lab.output.show(TextFrame(("mine",)), lab.now)
     lab.key(4, 1, 2, pressed=True)
     lab.run(0.2)
     lab.events.clear()
@@ -98,7 +98,7 @@ def test_the_link_falls_silent_lifts_keys_and_says_who_it_is() -> None:
     assert lost == LinkLost("VIA is using the keyboard")
     assert lab.session.problem is LinkProblem.OTHER_PROGRAM
     assert "VIA is using the keyboard" in lab.session.advice
-    lab.output.display.want(TextFrame(("newer",)), lab.now)
+    lab.output.show(TextFrame(("newer",)), lab.now)
     lab.run(4.9)
     assert lab.sent == []
     assert lab.session.farewell() is None
@@ -158,7 +158,7 @@ def test_one_search_by_another_program_only_delays_the_next_frame() -> None:
     lab = ready_lab()
     lab.events.clear()
     lab.give(VIA_VERSION)
-    lab.output.display.want(TextFrame(("mine",)), lab.now)
+    lab.output.show(TextFrame(("mine",)), lab.now)
     lab.run(0.24)
     assert lab.sent == []
     lab.run(0.02)

@@ -35,10 +35,10 @@ def sent(lab: SessionLab, kind: FrameType) -> list[Frame]:
 
 def test_the_first_update_goes_at_once_and_the_next_waits(lab: SessionLab) -> None:
     start = lab.now
-    lab.output.display.want(text("one"), lab.now)
+    lab.output.show(text("one"), lab.now)
     lab.settle()
     assert len(sent(lab, TEXT)) == 1
-    lab.output.display.want(text("two"), lab.now)
+    lab.output.show(text("two"), lab.now)
     lab.settle()
     assert len(sent(lab, TEXT)) == 1
     lab.run(0.2)
@@ -49,7 +49,7 @@ def test_the_first_update_goes_at_once_and_the_next_waits(lab: SessionLab) -> No
 
 def test_only_the_newest_content_is_sent(lab: SessionLab) -> None:
     for i in range(100):
-        lab.output.display.want(text(f"number {i}"), lab.now)
+        lab.output.show(text(f"number {i}"), lab.now)
     lab.settle()
     (frame,) = sent(lab, TEXT)
     assert TextRun.unpack(frame.payload).text == "number 99"
@@ -62,11 +62,11 @@ def test_a_stream_of_updates_stays_within_the_rate_and_ends_right(
     updates = 0
     for i in range(200):
         if kind == "text":
-            lab.output.display.want(text(f"{i}"), lab.now)
+            lab.output.show(text(f"{i}"), lab.now)
         else:
             pages = bytearray(512)
             pages[i] = 1
-            lab.output.display.want(BitmapFrame(128, 32, bytes(pages)), lab.now)
+            lab.output.show(BitmapFrame(128, 32, bytes(pages)), lab.now)
         lab.run(0.01)
     updates = sum(frame.last for frame in (*sent(lab, TEXT), *sent(lab, BITMAP)))
     assert 2 * most - 2 <= updates <= 2 * most + 1
@@ -81,7 +81,7 @@ def test_an_update_is_finished_before_the_next_begins(lab: SessionLab) -> None:
     flipped = BitmapFrame(128, 32, bytes(512))
     lasts = 0
     for i in range(600):
-        lab.output.display.want(LIT if i % 2 else flipped, lab.now)
+        lab.output.show(LIT if i % 2 else flipped, lab.now)
         lab.settle()
         lab.now += 0.01
         for report in slow:
@@ -93,18 +93,18 @@ def test_an_update_is_finished_before_the_next_begins(lab: SessionLab) -> None:
 
 
 def test_differences_are_against_what_was_acknowledged(lab: SessionLab) -> None:
-    lab.output.display.want(text("one", "two", "three"), lab.now)
+    lab.output.show(text("one", "two", "three"), lab.now)
     lab.run(0.1)
-    lab.output.display.want(text("one", "2", "three"), lab.now)
+    lab.output.show(text("one", "2", "three"), lab.now)
     lab.run(0.1)
     assert len(sent(lab, TEXT)) == 4
     assert TextRun.unpack(lab.sent[-1].payload) == TextRun(1, 0, "2")
-    lab.output.display.want(text("one", "2", "three"), lab.now)
+    lab.output.show(text("one", "2", "three"), lab.now)
     assert lab.output.due() == float("inf")
 
 
 def test_everything_is_sent_again_after_a_reconnect(lab: SessionLab) -> None:
-    lab.output.display.want(text("hello", "there"), lab.now)
+    lab.output.show(text("hello", "there"), lab.now)
     lab.output.lights.want(LightOverlay(Rgb(1, 2, 3)), lab.now)
     lab.output.status.want(Status.PAUSED, lab.now)
     lab.run(0.2)
@@ -119,13 +119,13 @@ def test_everything_is_sent_again_after_a_reconnect(lab: SessionLab) -> None:
 
 def test_what_is_wanted_before_the_keyboard_comes_is_shown_when_it_comes() -> None:
     lab = SessionLab()
-    lab.output.display.want(text("early"), lab.now)
+    lab.output.show(text("early"), lab.now)
     lab.settle()
     assert lab.core.display_taken
 
 
 def test_release_gives_the_parts_back_and_stays_after_a_reconnect(lab: SessionLab) -> None:
-    lab.output.display.want(text("hello"), lab.now)
+    lab.output.show(text("hello"), lab.now)
     lab.output.status.want(Status.PAUSED, lab.now)
     lab.run(0.2)
     lab.sent.clear()
@@ -141,7 +141,7 @@ def test_release_gives_the_parts_back_and_stays_after_a_reconnect(lab: SessionLa
 
 
 def test_channels_take_turns_frame_by_frame(lab: SessionLab) -> None:
-    lab.output.display.want(LIT, lab.now)
+    lab.output.show(LIT, lab.now)
     lab.output.lights.want(LightOverlay(leds={i: Rgb(i, i, i) for i in range(0, 16, 2)}), lab.now)
     lab.output.status.want(Status.LISTENING, lab.now)
     lab.settle()
@@ -160,14 +160,14 @@ def test_keys_come_in_between_the_frames_of_an_update(lab: SessionLab) -> None:
         return [report]
 
     lab.to_keyboard = press_meanwhile
-    lab.output.display.want(LIT, lab.now)
+    lab.output.show(LIT, lab.now)
     lab.settle()
     lab.to_keyboard = carry
     assert keys_before_end[-1] >= 20  # of 24 frames; LinkReady is one event more
 
 
 def test_text_is_cut_to_the_display(lab: SessionLab) -> None:
-    lab.output.display.want(text("x" * 42, *["row"] * 20), lab.now)
+    lab.output.show(text("x" * 42, *["row"] * 20), lab.now)
     lab.run(0.1)
     assert lab.stats.naks == 0
     assert max(TextRun.unpack(frame.payload).row for frame in sent(lab, TEXT)) == 3
@@ -175,12 +175,12 @@ def test_text_is_cut_to_the_display(lab: SessionLab) -> None:
 
 @pytest.mark.expected_log("a bitmap of 64x32 on a display of 128x32")
 def test_a_bitmap_of_another_size_is_not_sent_and_the_next_content_is(lab: SessionLab) -> None:
-    lab.output.display.want(BitmapFrame(64, 32, bytes(256)), lab.now)
+    lab.output.show(BitmapFrame(64, 32, bytes(256)), lab.now)
     lab.output.status.want(Status.ERROR, lab.now)
     lab.run(0.2)
     assert not sent(lab, BITMAP)
     assert lab.core.status is Status.ERROR
-    lab.output.display.want(LIT, lab.now)
+    lab.output.show(LIT, lab.now)
     lab.output.status.want(Status.IDLE, lab.now)
     lab.run(0.3)
     assert lab.core.picture() == LIT
@@ -190,7 +190,7 @@ def test_a_bitmap_of_another_size_is_not_sent_and_the_next_content_is(lab: Sessi
 def test_refused_content_is_given_up_and_the_next_is_sent_from_a_clean_display(
     lab: SessionLab,
 ) -> None:
-    lab.output.display.want(text("first"), lab.now)
+    lab.output.show(text("first"), lab.now)
     lab.settle()
 
     def refuse(report: bytes) -> list[bytes]:
@@ -199,12 +199,12 @@ def test_refused_content_is_given_up_and_the_next_is_sent_from_a_clean_display(
 
     lab.to_host = refuse
     for i in range(3):
-        lab.output.display.want(text("bad", str(i)), lab.now)
+        lab.output.show(text("bad", str(i)), lab.now)
         lab.run(0.3)
     assert lab.stats.naks == 3
     lab.to_host = carry
     lab.sent.clear()
-    lab.output.display.want(text("good"), lab.now)
+    lab.output.show(text("good"), lab.now)
     lab.run(0.1)
     assert [frame.type for frame in lab.sent] == [FrameType.RELEASE, TEXT]
     assert lab.sent[-1].first
@@ -214,19 +214,19 @@ def test_a_board_without_parts_gets_nothing() -> None:
     lab = SessionLab(BoardConfig(panel_width=0, panel_height=0, led_count=0, features=Feature.KEYS))
     lab.settle()
     lab.sent.clear()
-    lab.output.display.want(text("hello"), lab.now)
+    lab.output.show(text("hello"), lab.now)
     lab.output.lights.want(LightOverlay(Rgb(1, 2, 3)), lab.now)
     lab.output.status.want(Status.THINKING, lab.now)
     lab.run(0.5)
     assert lab.sent == []
     assert lab.output.due() == float("inf")
-    lab.output.display.want(LIT, lab.now)
+    lab.output.show(LIT, lab.now)
     lab.run(0.1)
     assert lab.sent == []
 
 
 def test_times_are_measured_from_the_wish(lab: SessionLab) -> None:
-    lab.output.display.want(text("one", "two"), lab.now - 0.003)
+    lab.output.show(text("one", "two"), lab.now - 0.003)
     lab.settle()
     assert lab.stats.first_report_s == pytest.approx(0.003)
     assert lab.stats.shown_s == pytest.approx(0.003)

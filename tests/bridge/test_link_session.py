@@ -95,13 +95,13 @@ def test_single_losses_are_repaired_without_anybody_noticing() -> None:
     dice = random.Random(5)
     lab.to_keyboard = lab.to_host = lambda report: lose(report) if dice.random() < 0.1 else [report]
     for i in range(40):
-        lab.output.display.want(TextFrame((f"line {i}", "second")), lab.now)
+        lab.output.show(TextFrame((f"line {i}", "second")), lab.now)
         lab.run(0.1)
     lab.to_keyboard = lab.to_host = carry
     lab.run(0.5)
     assert lab.stats.retries > 3
     reference = ready_lab()
-    reference.output.display.want(TextFrame(("line 39", "second")), reference.now)
+    reference.output.show(TextFrame(("line 39", "second")), reference.now)
     reference.settle()
     assert lab.core.picture() == reference.core.picture()
 
@@ -179,7 +179,7 @@ def test_foreign_reports_between_all_others_lose_nothing() -> None:
     lab.to_host = noisy
     for i in range(200):
         lab.press(i)
-        lab.output.display.want(TextFrame((str(i),)), lab.now)
+        lab.output.show(TextFrame((str(i),)), lab.now)
         lab.run(0.02)
     keys = [event.keycode for event in lab.events if isinstance(event, KeyPressed)]
     assert keys == list(range(200))
@@ -223,7 +223,7 @@ def test_a_refused_hello_is_incompatible(reason: NakReason) -> None:
 
 def test_farewell_gives_everything_back() -> None:
     lab = ready_lab()
-    lab.output.display.want(TextFrame(("text",)), lab.now)
+    lab.output.show(TextFrame(("text",)), lab.now)
     lab.settle()
     report = lab.session.farewell()
     assert report is not None

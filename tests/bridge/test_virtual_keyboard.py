@@ -63,7 +63,7 @@ def test_keys_and_macros_come_out_in_order() -> None:
     assert keyboard.press(0x7E01, 3, 4)
     assert keyboard.macro(2)
     events = [event for report in read_keys(handle) for event in report.events]
-    assert [(e.macro, e.pressed, e.row, e.column, e.keycode) for e in events] == [
+    assert [(e.kind, e.pressed, e.row, e.column, e.keycode) for e in events] == [
         (False, True, 0, 0x04, 0x04),
         (False, False, 0, 0x04, 0x04),
         (False, True, 3, 4, 0x7E01),

@@ -17,16 +17,19 @@ import pytest
 from firmware_bridge.display.frame import BitmapFrame, TextFrame
 from firmware_bridge.events import (
     BridgeEvent,
+    CaptureEnded,
+    CaptureStarted,
     KeyPressed,
     KeyReleased,
     LinkLost,
     LinkReady,
     MacroTriggered,
+    SuggestionAccepted,
 )
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, SessionIds
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.replay import RecordingTransport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
@@ -171,6 +174,45 @@ def test_a_keyboard_that_is_plugged_in_later_is_found(desk: Desk) -> None:
     desk.keyboard.plug()
     assert desk.link.wait_for(LinkState.READY, 10)
     wait_until(lambda: desk.keyboard.panel() == LIT)
+
+
+def test_captured_keys_reach_the_host_and_not_the_computer(desk: Desk) -> None:
+    desk.start()
+    assert not desk.keyboard.begin_capture()  # nobody allowed it
+    desk.link.allow(capture=True, typing=False)
+    wait_until(desk.keyboard.begin_capture)
+    desk.keyboard.press(0x04)
+    desk.keyboard.release(0x04)
+    desk.keyboard.end_capture()
+    desk.keyboard.press(0x05)
+    wait_until(lambda: len(desk.events) == 5)
+    kinds = [type(event) for event in desk.events]
+    assert kinds == [CaptureStarted, KeyPressed, KeyReleased, CaptureEnded, KeyPressed]
+    captured = [e.captured for e in desk.events if isinstance(e, KeyPressed | KeyReleased)]
+    assert captured == [True, True, False]
+    assert desk.keyboard.computer_keys == [(0x05, True)]
+
+
+def test_the_accept_key_types_what_is_shown_also_after_a_replug(desk: Desk) -> None:
+    desk.start()
+    desk.link.allow(capture=False, typing=True)
+    for text in ("brown", "black"):
+        desk.link.show(TextFrame(("the quick", f"1 {text}")), Offer(1, 1, 6))
+        wait_until(lambda text=text: _accepts(desk.keyboard, f" {text}"))  # type: ignore[misc]
+        wait_until(lambda: any(isinstance(event, SuggestionAccepted) for event in desk.events))
+        accepted = [event.text for event in desk.events if isinstance(event, SuggestionAccepted)]
+        assert accepted == [f" {text}"]
+        desk.keyboard.unplug()
+        wait_until(lambda: desk.link.problem is LinkProblem.NO_DEVICE)
+        desk.keyboard.plug()
+        assert desk.link.wait_for(LinkState.READY, 10)
+        desk.events.clear()
+
+
+def _accepts(keyboard: VirtualKeyboard, text: str) -> bool:
+    """A press before the offer has come types nothing."""
+    keyboard.macro(4)
+    return keyboard.typed.endswith(text)
 
 
 def test_stop_gives_everything_back(desk: Desk) -> None:

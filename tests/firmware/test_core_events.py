@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from firmware_bridge.firmware.virtual_core import BoardConfig
-from firmware_bridge.protocol.messages import EventKinds, KeyRecord
+from firmware_bridge.protocol.messages import EventKinds, KeyRecord, RecordKind
 from tests.helpers.bench import Bench
 
 RING = 32
@@ -38,9 +38,9 @@ def test_an_event_carries_all_its_fields() -> None:
     (report,) = bench.key_reports()
     assert (report.first_index, report.dropped) == (0, 0)
     assert report.events == (
-        KeyRecord(True, False, 5, 14, 0x5220, 0x2345),
-        KeyRecord(False, False, 255, 255, 0xFFFF, 0x234C),
-        KeyRecord(True, True, 200, 0, 0, 0x234C),
+        KeyRecord(True, RecordKind.KEY, 5, 14, 0x5220, 0x2345),
+        KeyRecord(False, RecordKind.KEY, 255, 255, 0xFFFF, 0x234C),
+        KeyRecord(True, RecordKind.MACRO, 200, 0, 0, 0x234C),
     )
 
 

@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from firmware_bridge.protocol.frames import Frame, FrameType
-from firmware_bridge.protocol.messages import EventKinds, KeyRecord, KeyReport, NakReason, Parts
+from firmware_bridge.protocol.messages import (
+    EventKinds,
+    KeyRecord,
+    KeyReport,
+    NakReason,
+    Parts,
+    RecordKind,
+)
 from tests.helpers.bench import Bench
 
 RING, TIMEOUT_MS, EVENTS_PER_FRAME, FRAMES_PER_TASK = 32, 3000, 3, 4
@@ -110,13 +117,13 @@ class CoreMachine(RuleBasedStateMachine):
         for number in range(count):
             taken = self.bench.core.key_event(number, 3, keycode, pressed, self.bench.now)
             device_ms = self.bench.now % 65536
-            event = KeyRecord(pressed, False, number, 3, keycode, device_ms)
+            event = KeyRecord(pressed, RecordKind.KEY, number, 3, keycode, device_ms)
             assert taken == self._record(EventKinds.KEYS, event)
 
     @rule(number=st.integers(0, 255), pressed=st.booleans())
     def macro(self, number: int, pressed: bool) -> None:
         taken = self.bench.core.macro_event(number, pressed, self.bench.now)
-        event = KeyRecord(pressed, True, number, 0, 0, self.bench.now % 65536)
+        event = KeyRecord(pressed, RecordKind.MACRO, number, 0, 0, self.bench.now % 65536)
         assert taken == self._record(EventKinds.MACROS, event)
 
     def _record(self, kind: EventKinds, event: KeyRecord) -> bool:

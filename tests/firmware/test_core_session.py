@@ -52,14 +52,14 @@ def test_caps_say_what_the_board_has() -> None:
     assert (found.uid, found.build, found.ring_size) == (board.uid, 9, 32)
     assert (found.width, found.height, found.rotation) == (64, 128, 3)
     assert (found.columns, found.rows, found.led_count) == (10, 16, 12)
-    assert found.features == Feature(63)
+    assert found.features == board.features == Feature(255)
 
 
 def test_caps_of_a_bare_board_offer_neither_display_nor_lights() -> None:
     bench = Bench(BoardConfig(panel_width=0, panel_height=0, led_count=0))
     found = caps(bench).capabilities
     assert (found.width, found.height, found.columns, found.rows, found.led_count) == (0,) * 5
-    assert found.features == Feature.KEYS | Feature.MACROS | Feature.STATUS
+    assert found.features == Feature.KEYS | Feature.MACROS | Feature.STATUS | Feature.CAPTURE
     bench.subscribe()
     for feature in (Feature.TEXT, Feature.BITMAP, Feature.LIGHTS):
         assert bench.refusal(OUTPUTS[feature]) == NakReason.UNSUPPORTED
@@ -156,7 +156,8 @@ def test_hello_from_a_host_that_speaks_more_is_answered() -> None:
 
 @pytest.mark.parametrize("kind", range(10, 16))
 def test_reserved_types_are_refused(kind: int) -> None:
-    (answer,) = Bench().raw(kind)
+    """POLL and ACCEPT too, on a board without them: it answers as firmware that never knew them."""
+    (answer,) = Bench(BoardConfig(features=Feature(63))).raw(kind)
     assert nak_reason(answer, kind) == NakReason.TYPE
 
 
@@ -219,7 +220,7 @@ def test_wrong_lengths_of_lights_are_refused(payload: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (FrameType.SUBSCRIBE, b"\4"),
+        (FrameType.SUBSCRIBE, b"\x10"),
         (FrameType.RELEASE, b"\x10"),
         (FrameType.STATUS, b"\6"),
         (FrameType.TEXT, b"\4\0a"),  # row 4 of 4

@@ -19,8 +19,9 @@ from firmware_bridge.events import KeyPressed, KeyReleased, LinkReady, MacroTrig
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.link_offer import Picture
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.protocol.messages import Offer, Status
 
 US = load_layout("us")
 
@@ -45,10 +46,16 @@ class FakeKeyboard:
         self.light_times: list[float] = []
         self.clock: Callable[[], float] = lambda: 0.0
 
-    def show(self, frame: DisplayFrame) -> None:
+    def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         assert isinstance(frame, TextFrame)
+        picture = Picture(frame, offer)
         self.frame = frame
         self.log.append(drawn(frame, self.columns))
+        if offer is not None:
+            self.log.append(f"offer {picture.offered_text()!r}")
+
+    def allow(self, *, capture: bool, typing: bool) -> None:
+        self.log.append(f"allow capture {capture} typing {typing}")
 
     def set_status(self, status: Status) -> None:
         self.log.append(f"status {status.name.lower()}")

@@ -63,7 +63,7 @@ def events(board: KmkBoard, turns: int = 6) -> list[tuple[bool, int, int, int, b
         board.loop()
         for frame in board.frames():
             found += [
-                (e.macro, e.row, e.column, e.keycode, e.pressed)
+                (e.kind, e.row, e.column, e.keycode, e.pressed)
                 for e in KeyReport.unpack(frame.payload).events
             ]
     return found

@@ -196,4 +196,4 @@ def test_a_build_without_the_accept_key_knows_no_offers() -> None:
         keyboard.show("text")
         (answer,) = keyboard.raw(OFFER, bytes((0, 0, 4)))
         assert answer.payload == bytes((OFFER, 2))
-        assert keyboard.raw(FrameType.SUBSCRIBE, bytes((ACCEPT,)))[0].payload[1] == 4
+        assert keyboard.raw(FrameType.SUBSCRIBE, bytes((ACCEPT,)))[0].payload[1] == 7

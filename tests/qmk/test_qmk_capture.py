@@ -219,4 +219,4 @@ def test_without_display_and_lights_there_is_no_capture() -> None:
     with FakeBoard(PLAIN) as keyboard:
         keyboard.start()
         (answer,) = keyboard.raw(FrameType.SUBSCRIBE, bytes((KEYS | CAPTURE,)))
-        assert answer.payload == bytes((FrameType.SUBSCRIBE, 4))  # range: it never heard of it
+        assert answer.payload == bytes((FrameType.SUBSCRIBE, 7))  # unsupported

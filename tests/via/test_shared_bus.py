@@ -141,7 +141,7 @@ def run_link(
     transport.open()
 
     def show(text: str) -> None:
-        output.display.want(TextFrame((text,)), bus.now)
+        output.show(TextFrame((text,)), bus.now)
 
     for i in range(keys):
         press_at = bus.now + dice.uniform(0, length_s - 1)
@@ -248,6 +248,6 @@ def test_moods_on_stock_lights_give_way_and_come_back(seed: int) -> None:
 def picture_of(text: str) -> BitmapFrame:
     """What a keyboard shows that was told nothing else."""
     lab = ready_lab()
-    lab.output.display.want(TextFrame((text,)), lab.now)
+    lab.output.show(TextFrame((text,)), lab.now)
     lab.settle()
     return lab.core.picture()

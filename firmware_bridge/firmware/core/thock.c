@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-/* Bits of SUBSCRIBE that this build understands. */
-#define KNOWN_EVENTS                                                                                                   \
-    (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | (THOCK_ENABLE_CAPTURE ? THOCK_WANT_CAPTURE : 0) |                     \
-     (THOCK_ENABLE_ACCEPT ? THOCK_WANT_ACCEPT : 0))
+#define KNOWN_EVENTS (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | THOCK_WANT_CAPTURE | THOCK_WANT_ACCEPT)
 
 static const uint8_t NONCE_MASK[4] = {0x54, 0x4F, 0x43, 0x4B}; /* 4B434F54, little endian */
 
@@ -218,6 +215,13 @@ static uint8_t subscribe(thock_t *core, const thock_frame_t *frame, uint32_t now
     needed |= events & THOCK_WANT_ACCEPT ? THOCK_FEATURE_ACCEPT : 0;
     if ((needed & core->config.features) != needed) {
         return THOCK_NAK_UNSUPPORTED;
+    }
+    /* What the host no longer allows ends here: no key stays swallowed, no old offer comes back to life. */
+    if (!(events & THOCK_WANT_CAPTURE)) {
+        thock_capture_reset(core);
+    }
+    if (!(events & THOCK_WANT_ACCEPT)) {
+        thock_offer_reset(core);
     }
     core->client = frame->client;
     core->events = events;

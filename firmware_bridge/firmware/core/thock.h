@@ -124,6 +124,7 @@ typedef struct thock {
     uint8_t offer_row; /* the piece of the visible text that the accept key types */
     uint8_t offer_column;
     uint8_t offer_count; /* 0: none */
+    uint8_t offer_seq;   /* of its frame */
 #endif
 } thock_t;
 

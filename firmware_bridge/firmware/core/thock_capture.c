@@ -106,6 +106,7 @@ uint8_t thock_offer(thock_t *core, const thock_frame_t *frame)
     core->offer_row = row;
     core->offer_column = column;
     core->offer_count = count;
+    core->offer_seq = frame->seq;
     return THOCK_DONE;
 }
 
@@ -128,8 +129,8 @@ uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms)
     }
     thock_offer_reset(core);
     /* The host must know what was typed: without a place for the event nothing is. */
-    if (!thock_put_event(core, THOCK_WANT_ACCEPT, thock_capturing(core) ? 1 : 0, THOCK_EVENT_ACCEPT | 1, count, 0, 0,
-                         now_ms)) {
+    if (!thock_put_event(core, THOCK_WANT_ACCEPT, thock_capturing(core) ? 1 : 0, THOCK_EVENT_ACCEPT | 1, count,
+                         count != 0 ? core->offer_seq : 0, 0, now_ms)) {
         return 0;
     }
     return count;

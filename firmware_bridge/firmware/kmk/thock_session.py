@@ -191,8 +191,10 @@ class Session:
         return caps
 
     def _subscribe(self, client, wanted, now):
-        if wanted > KEYS | MACROS:
+        if wanted > 15:
             return _N_RANGE
+        if wanted > KEYS | MACROS:  # captures, accept key
+            return _N_UNSUPPORTED
         self._client = client
         self._wanted = wanted
         self._subscribed_at = now
