@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands of the running companion, for the tray, the visitors and the hotkeys alike."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from app.companion.messages import Ask, CancelReply, Configure, Forget, Message, SetMode
+from app.companion.state import CompanionState
+from app.config.problems import Problem
+from app.config.store import Changes, SettingsStore, merged
+from app.lifecycle.engine_switch import EngineSwitch
+from app.lifecycle.pauses import Pauses
+from app.settings import ModeName, Settings
+
+_log = logging.getLogger(__name__)
+
+# Settings that another model or another size of it follows from.
+_OF_THE_ENGINE = ("model", "max_context")
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """One moment: the companion, and what it does not know itself. `keyboard` is the product name."""
+
+    companion: CompanionState
+    settings: Settings
+    keyboard: str = ""
+    paused_s: float | None = None
+
+
+Listener = Callable[[HostState], None]
+
+
+class CompanionHost:
+    """Any thread may call any method; none of them waits for the companion, the engine or a device."""
+
+    def __init__(
+        self,
+        post: Callable[[Message], None],
+        engine: EngineSwitch,
+        store: SettingsStore,
+        overrides: Changes,
+        *,
+        keyboard_name: Callable[[], str],
+        show_page: Callable[[str], None],
+        quit_: Callable[[], None],
+    ) -> None:
+        """`overrides` hold over the stored settings, until somebody changes the same ones."""
+        self._post = post
+        self._engine = engine
+        self._store = store
+        self._overrides = dict(overrides)
+        self._keyboard_name = keyboard_name
+        self._listeners: tuple[Listener, ...] = ()
+        self._lock = threading.Lock()
+        loaded = store.load()
+        self.problems: tuple[Problem, ...] = loaded.problems
+        self.settings = self._with_overrides(loaded.settings)
+        self.pauses = Pauses(post)
+        self.show_page = show_page
+        self.quit = quit_
+        self._companion: CompanionState | None = None
+
+    @property
+    def state(self) -> HostState | None:
+        """This moment; None before the companion published anything."""
+        companion = self._companion
+        if companion is None:
+            return None
+        return HostState(companion, self.settings, self._keyboard_name(), self.pauses.left_s)
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with each new state, on the thread that it came on. It must return soon."""
+        self._listeners = (*self._listeners, listener)
+
+    def observe(self, companion: CompanionState) -> None:
+        """A subscriber of the companion."""
+        self._companion = companion
+        self.pauses.observe(companion)
+        self._tell()
+
+    # ---------------------------------------------------------------- commands
+
+    def ask(self, text: str) -> None:
+        """Ask the model in chat mode.
+
+        Raises:
+            ValueError: blank, or too long.
+        """
+        self._post(Ask(text))
+
+    def cancel(self) -> None:
+        self._post(CancelReply())
+
+    def set_mode(self, mode: ModeName) -> None:
+        """Until the next start; the setting stays as it is."""
+        self._post(SetMode(mode))
+
+    def next_mode(self) -> None:
+        state = self._companion
+        if state is not None:
+            names = list(ModeName)
+            self.set_mode(names[(names.index(state.mode) + 1) % len(names)])
+
+    def toggle_pause(self) -> None:
+        state = self._companion
+        if state is not None and state.is_paused:
+            self.pauses.resume()
+        else:
+            self.pauses.pause()
+
+    def forget(self) -> None:
+        self._post(Forget())
+
+    def load_model(self) -> None:
+        self._engine.load(self.settings)
+
+    def unload_model(self) -> None:
+        self._engine.unload()
+
+    def reply(self) -> str:
+        """The last answer in full."""
+        return "" if self._companion is None else self._companion.reply
+
+    def change_settings(self, changes: Changes) -> Settings:
+        """Store part of the settings and work by it at once.
+
+        Raises:
+            SettingsError: nothing was changed.
+        """
+        with self._lock:
+            stored = self._store.change(changes)
+            self._overrides = {k: v for k, v in self._overrides.items() if k not in changes}
+            old, self.settings = self.settings, self._with_overrides(stored)
+            self._post(Configure(self.settings))
+            if any(getattr(old, n) != getattr(self.settings, n) for n in _OF_THE_ENGINE):
+                self._engine.load(self.settings)
+        self._tell()
+        return self.settings
+
+    def close(self) -> None:
+        """Nothing happens by itself any more."""
+        self.pauses.close()
+
+    def _with_overrides(self, settings: Settings) -> Settings:
+        if not self._overrides:
+            return settings
+        values: dict[str, Any] = settings.model_dump()
+        return Settings.model_validate(merged(values, self._overrides))
+
+    def _tell(self) -> None:
+        state = self.state
+        if state is not None:
+            for listener in self._listeners:
+                listener(state)
