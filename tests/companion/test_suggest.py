@@ -150,7 +150,7 @@ def test_the_first_key_after_a_break_is_asked_for_at_once() -> None:
 def test_text_that_becomes_unknown_cancels_the_request() -> None:
     desk = Desk()
     desk.type("hel")
-    desk.press(Usage.LEFT)
+    desk.press(Usage.UP)
     assert desk.engine.commands[-1] == Cancel(request=3)
     assert desk.picture == picture("_", "", "", "")
     desk.suggest(("lo", 0.9), request=3)

@@ -18,6 +18,7 @@ from firmware_bridge.keys.text_events import (
     Shortcut,
     Tab,
     TextTyped,
+    Unclear,
 )
 from firmware_bridge.keys.usage import Modifiers, Usage
 
@@ -37,10 +38,9 @@ def test_letters_enter_and_backspace() -> None:
     ("text", "left"),
     [
         ("one two", "one "),
-        ("one two  ", "one "),
+        ("one two ", "one "),
         ("one", ""),
         ("foo-bar", "foo-"),
-        ("foo--", "foo"),
         ("", ""),
         ("naïve été", "naïve "),
     ],
@@ -49,16 +49,21 @@ def test_a_word_is_deleted_as_editors_do_it(text: str, left: str) -> None:
     assert after(text, Backspace(word=True)) == left
 
 
-def test_deleting_a_word_at_the_start_of_a_line_takes_the_line_end() -> None:
-    assert after("one", Enter(), Backspace(word=True)) == "one"
+@pytest.mark.parametrize("text", ["one two  ", "foo--", "don't", "one\n", "你好世界"])
+def test_where_editors_differ_about_the_last_word_the_text_is_unknown(text: str) -> None:
+    assert after("before " + text, Backspace(word=True)) == ""
 
 
 @pytest.mark.parametrize(
     "edit",
     [
-        CursorMoved(Direction.LEFT),
-        CursorMoved(Direction.END),
+        CursorMoved(Direction.RIGHT),
+        CursorMoved(Direction.UP),
+        CursorMoved(Direction.HOME),
+        CursorMoved(Direction.LEFT, word=True),
+        CursorMoved(Direction.LEFT, selecting=True),
         Tab(),
+        Unclear(),
         Shortcut(Usage.V, Modifiers.LEFT_CONTROL),
         TextUnknown(),
     ],
