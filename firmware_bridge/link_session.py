@@ -142,13 +142,13 @@ class Session:
         else:
             self._stats.retries += 1
         request.seqs.append(next(self._seqs) & 0xFF)
+        if request.channel is self._output.offer:
+            self._output.offer.sent_as(request.seqs[-1])
         request.report = self._encode(request)
         return request.report
 
     def written(self, now: float) -> None:
         """The report of the last `next_report` has gone out."""
-        if request.channel is self._output.offer:
-            self._output.offer.sent_as(request.seqs[-1])
         self._stats.reports_out += 1
         request = self._request
         if request is None:
@@ -166,13 +166,13 @@ class Session:
             due = self._request.deadline
         elif self._phase is _Phase.READY:
             due = min(due, self._poll_at, self._output.due())
+            if self._wanted_kinds() != self._kinds:
+                due = float("-inf")
         return max(due, self._quiet.silent_until)
 
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
         """What a report from the keyboard means.
 
-            if self._wanted_kinds() != self._kinds:
-                due = float("-inf")
         Raises:
             SessionEndedError: the keyboard refused us, or is not one of ours.
         """
@@ -249,10 +249,6 @@ class Session:
             return _Request(step.message, step.first, step.last, channel)
         return None
 
-    def _encode(self, request: _Request) -> bytes:
-        message = request.message
-        frame = Frame(
-            message.type, self._ids.client, request.seqs[-1], message.pack(), request.first,
     def _wanted_kinds(self) -> EventKinds:
         """What to ask for: all events that the board has, captures and typing only where they are allowed."""
         assert self.capabilities is not None
@@ -264,6 +260,10 @@ class Session:
             kinds |= self._output.allowed & EventKinds.TYPING
         return kinds
 
+    def _encode(self, request: _Request) -> bytes:
+        message = request.message
+        frame = Frame(
+            message.type, self._ids.client, request.seqs[-1], message.pack(), request.first,
             request.last,
         )  # fmt: skip
         return encode(frame, self._report_length)
@@ -355,14 +355,14 @@ class Session:
             if gap > self._options.longest_gap_s:
                 # The firmware gave our display back in between and began a new subscription.
                 raise SessionEndedError(LinkProblem.SUSPENDED)
-            return []
+            return [] if EventKinds.CAPTURES in kinds else self._keys.end_capture(now)
         self._phase = _Phase.READY
         self.problem = None
         self._keys.begin()
         self._poll_at = now if self._is_polled else float("inf")
         self._output.forget()
         if self._announced:
-            return [] if EventKinds.CAPTURES in kinds else self._keys.end_capture(now)
+            return []
         self._announced = True
         return [LinkReady(board)]
 

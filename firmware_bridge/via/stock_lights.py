@@ -151,13 +151,13 @@ class StockLights:
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         """Does nothing: such a keyboard has no display for us."""
 
+    def allow(self, *, capture: bool, typing: bool) -> None:
+        """Does nothing: such a keyboard has no keys for us."""
+
     def set_status(self, status: Status) -> None:
         """Does nothing: such a keyboard has no display for us."""
 
     def suspend(self, timeout_s: float = 2.0) -> bool:
-    def allow(self, *, capture: bool, typing: bool) -> None:
-        """Does nothing: such a keyboard has no keys for us."""
-
         """The computer is about to sleep: set the person's lights back until `resume`, and wait for it.
 
         False: that was not done within `timeout_s`; it is then done at the next start.

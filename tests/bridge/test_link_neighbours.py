@@ -128,7 +128,7 @@ def test_the_link_goes_on_when_it_has_been_quiet() -> None:
     assert lab.session.problem is None
     assert lab.sent[0].type is FrameType.SUBSCRIBE
     reference = ready_lab()
-    reference.output.display.want(TextFrame(("mine",)), reference.now)
+    reference.output.show(TextFrame(("mine",)), reference.now)
     reference.settle()
     assert lab.core.picture() == reference.core.picture()
     lab.press(7)
