@@ -55,6 +55,14 @@ class TextSize(enum.StrEnum):
     SMALL = "small"
 
 
+class TrayInk(enum.StrEnum):
+    """Colour of the icon in the panel."""
+
+    AUTO = "auto"
+    LIGHT = "light"
+    DARK = "dark"
+
+
 class LogLevel(enum.StrEnum):
     """What the log holds; no level holds anything that was typed or answered."""
 
@@ -228,6 +236,11 @@ class GeneralSettings(_Settings):
         default=False,
         title="Start with the computer",
         description="Start Thock when you log in.",
+    )
+    tray_icon: TrayInk = Field(
+        default=TrayInk.AUTO,
+        title="Tray icon",
+        description="Light for a dark panel, dark for a light one.",
     )
     notifications: bool = Field(
         default=True,
