@@ -12,7 +12,7 @@ import enum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from app.i18n import Language
 from firmware_bridge.keys.layout import load_layout
@@ -80,6 +80,9 @@ def _known_layout(name: str) -> str:
     return name
 
 
+Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
 class _Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -103,6 +106,11 @@ class SuggestSettings(_Settings):
 class ChatSettings(_Settings):
     """How questions are asked and answers are read."""
 
+    persona: Name = Field(
+        default="helper",
+        title="Persona",
+        description="Who answers: a file of the program or of your own, without .toml.",
+    )
     question_chars: int = Field(
         default=2000, ge=16, le=4000,
         title="Longest question",
@@ -132,6 +140,46 @@ class ChatSettings(_Settings):
         description="How fast the pages of an answer follow each other on the display.",
         json_schema_extra={"unit": "characters/s"},
     )  # fmt: skip
+
+
+class ProfileSettings(_Settings):
+    """What differs while a program is in front, or with a keyboard. None: as in the settings."""
+
+    applications: tuple[Name, ...] = Field(
+        default=(), max_length=64,
+        title="Programs",
+        description="Names such as firefox or code; * stands for anything. Thock never reads window titles.",
+    )  # fmt: skip
+    keyboards: tuple[Name, ...] = Field(
+        default=(), max_length=16,
+        title="Keyboards",
+        description="Product names, serial numbers or VID:PID; * stands for anything.",
+    )  # fmt: skip
+    off: bool = Field(
+        default=False,
+        title="Off",
+        description="Read no keys and show nothing.",
+    )
+    mode: ModeName | None = Field(
+        default=None,
+        title="Mode",
+        description="What to do with the keys.",
+    )
+    persona: Name | None = Field(
+        default=None,
+        title="Persona",
+        description="Who answers in chat mode.",
+    )
+    layout: Annotated[str, AfterValidator(_known_layout)] | None = Field(
+        default=None, max_length=32,
+        title="Keyboard layout",
+        description="How the operating system reads the keys.",
+    )  # fmt: skip
+    lights: bool | None = Field(
+        default=None,
+        title="Lights",
+        description="Whether the companion uses the lights.",
+    )
 
 
 class ReactSettings(_Settings):
@@ -337,6 +385,12 @@ class Settings(_Settings):
     hotkeys: HotkeySettings = Field(
         default=HotkeySettings(), title="Hotkeys", json_schema_extra={"page": Page.HOTKEYS}
     )
+    profiles: dict[Name, ProfileSettings] = Field(
+        default={}, max_length=64,
+        title="Profiles",
+        description="Other settings for a program or a keyboard.",
+        json_schema_extra={"page": Page.PROFILES},
+    )  # fmt: skip
     general: GeneralSettings = Field(
         default=GeneralSettings(), title="General", json_schema_extra={"page": Page.GENERAL}
     )
