@@ -98,7 +98,7 @@ class LineAnswers:
             self.failed = True
             return f"no answer: {state.engine_detail or state.error or 'the model said nothing'}"
         if state.mode is ModeName.SUGGEST:
-            return "\n".join(row.rstrip() for row in state.frame.rows[1:] if row.strip())
+            return "\n".join(row.rstrip() for row in state.lines[1:] if row.strip())
         return state.reply
 
     def _wait(self, done: Callable[[CompanionState], bool], timeout_s: float | None = None) -> bool:

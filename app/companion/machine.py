@@ -21,13 +21,16 @@ from app.companion.modes.react import ReactMode
 from app.companion.modes.suggest import SuggestMode
 from app.companion.notice import Notice
 from app.companion.output import Output
-from app.companion.overlays import PAUSED_VIEW, engine_view
-from app.companion.picture import Size
+from app.companion.overlays import engine_text, engine_view, paused_view
 from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.rest import Rest
+from app.companion.screen import Screen
 from app.companion.state import CompanionState
+from app.companion.status_bar import Privacy, Situation
+from app.companion.words import failure_text, mode_name
 from app.settings import ModeName, Settings
 from engine.messages import Event, Failed, Forgotten, Hello, ModelLoaded
+from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.events import (
     CaptureEnded,
     CaptureStarted,
@@ -41,7 +44,7 @@ from firmware_bridge.events import (
 )
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.text_events import KeyText
-from firmware_bridge.protocol.capabilities import Capabilities
+from firmware_bridge.protocol.capabilities import Capabilities, Feature
 
 
 class MacroKey(enum.IntEnum):
@@ -77,7 +80,8 @@ class CompanionMachine:
         self._is_paused = False
         self._dropped = 0
         self._board: Capabilities | None = None
-        self._out = Output(keyboard)
+        self._screen = Screen(settings.display.text_size)
+        self._out = Output(keyboard, self._screen)
         self._mode.enter()
         self.is_stopped = False
 
@@ -106,7 +110,7 @@ class CompanionMachine:
             case EventsDropped(count=count):
                 self._dropped += count
                 self._edit(message)
-                self._notify("1 key lost" if count == 1 else f"{count} keys lost")
+                self._notify_lost(count)
             case LinkReady(capabilities=capabilities):
                 self._connect(capabilities)
             case LinkLost():
@@ -160,12 +164,12 @@ class CompanionMachine:
         self._notice.wake(now)
         self._mode.wake()
         if not self._rest.is_asleep:
-            self._out.send(self._view(), self._desk.size, now)
+            self._out.send(self._view(), self._situation(), self._desk.size, now)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
         self._engine.error = error
-        self._notify("internal error")
+        self._notify(self._desk.tr("internal error"))
 
     def state(self) -> CompanionState:
         """What there is to know of this moment."""
@@ -181,6 +185,7 @@ class CompanionMachine:
             error=self._engine.error,
             latency=self._desk.latency,
             frame=self._out.frame,
+            lines=self._out.lines,
             lights=self._out.overlay,
             reply=self._mode.reply,
         )
@@ -196,10 +201,7 @@ class CompanionMachine:
 
     def _connect(self, capabilities: Capabilities) -> None:
         self._board = capabilities
-        if capabilities.has_display:
-            self._desk.size = Size(capabilities.columns, capabilities.rows)
-            for mode in self._modes.values():
-                mode.resized()
+        self._screen.connect(capabilities)
 
     def _macro(self, number: int) -> None:
         if self._is_paused and number != MacroKey.PAUSE:
@@ -237,11 +239,12 @@ class CompanionMachine:
     def _failed(self, event: Failed) -> None:
         self._answered(event)
         if code := self._engine.failed(event):
-            self._notify(code)
+            self._notify(failure_text(code, self._desk.tr))
 
     # ---------------------------------------------------------------- commands
 
     def _command(self, command: to_companion.CompanionCommand) -> None:
+        tr = self._desk.tr
         match command:
             case to_companion.SetMode(mode=mode):
                 self._set_mode(mode)
@@ -249,7 +252,7 @@ class CompanionMachine:
                 self._set_mode(ModeName.CHAT)
                 self._chat.ask(text, self._now())
             case to_companion.Ask():
-                self._notify("paused: not asked")
+                self._notify(tr("paused: not asked"))
             case to_companion.Pause():
                 self._pause()
             case to_companion.Resume():
@@ -258,7 +261,7 @@ class CompanionMachine:
                 self._mode.cancel()
             case to_companion.Forget():
                 self._wipe()
-                self._notify("forgotten")
+                self._notify(tr("forgotten"))
             case to_companion.Configure(settings=settings):
                 self._configure(settings)
             case to_companion.Stop():
@@ -275,6 +278,7 @@ class CompanionMachine:
         self._mode.leave()
         self._wipe()
         self._desk.configure(settings)
+        self._screen.configure(settings.display.text_size)
         self._rest.configure(settings.idle_wipe_s, self._now())
         self._furnish(settings)
         self._mode = self._modes[name]
@@ -284,11 +288,12 @@ class CompanionMachine:
     def _set_mode(self, name: ModeName) -> None:
         if name is self._mode.name:
             return
+        tr = self._desk.tr
         self._mode.leave()
         self._mode = self._modes[name]
         if not self._is_paused:
             self._mode.enter()
-        self._notify(f"mode: {name}")
+        self._notify(tr("mode: {name}").format(name=mode_name(name, tr)))
 
     def _pause(self) -> None:
         self._is_paused = True
@@ -303,23 +308,48 @@ class CompanionMachine:
         """Forget every text, here and in the engine."""
         self._keys.forget()
         self._desk.context.wipe()
+        self._screen.forget()
         for mode in self._modes.values():
             mode.wipe()
         self._engine.forget_content()
 
     # ---------------------------------------------------------------- what is seen
 
+    def _notify_lost(self, count: int) -> None:
+        tr = self._desk.tr
+        text = tr("1 key lost") if count == 1 else tr("{count} keys lost").format(count=count)
+        self._notify(text)
+
     def _notify(self, text: str) -> None:
         self._notice.say(text, self._now())
 
     def _view(self) -> View:
-        desk, engine = self._desk, self._engine
+        desk, engine, tr = self._desk, self._engine, self._desk.tr
         if self._is_paused:
-            view = PAUSED_VIEW
-        else:
+            self._fit(not is_plain(tr("paused") + tr("No keys are read.")))
+            view = paused_view(desk.size, tr)
+        elif text := engine_text(engine.state, engine.detail, tr):
             typed = self._mode.typed
-            view = (
-                engine_view(engine.state, engine.detail, typed, desk.size, desk.palette)
-                or self._mode.view()
-            )
+            self._fit(not is_plain(text + typed))
+            view = engine_view(engine.state, text, typed, desk.size, desk.palette)
+        else:
+            self._fit(self._mode.needs_pixels)
+            view = self._mode.view()
         return self._notice.over(view, desk.size)
+
+    def _fit(self, needs_pixels: bool) -> None:
+        """Have the desk's size in the font that shows what is to be seen."""
+        size = self._screen.size(needs_pixels or not is_plain(self._notice.text))
+        if size != self._desk.size:
+            self._desk.size = size
+            for mode in self._modes.values():
+                mode.resized()
+
+    def _situation(self) -> Situation:
+        if self._is_paused:
+            privacy = Privacy.PAUSED
+        elif self._board is not None and Feature.KEYS not in self._board.features:
+            privacy = Privacy.DEAF
+        else:
+            privacy = Privacy.READING
+        return Situation(privacy, self._mode.name, self._engine.state)

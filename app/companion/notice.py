@@ -27,6 +27,11 @@ class Notice:
         self._text = text
         self._until = now + NOTICE_S
 
+    @property
+    def text(self) -> str:
+        """What it says; empty if there is none."""
+        return self._text
+
     def wake(self, now: float) -> None:
         """Take it away if its time is over."""
         if self._text and now >= self._until:

@@ -9,22 +9,26 @@ from __future__ import annotations
 
 from app.companion.lights import DARK, SlowLights
 from app.companion.modes.base import View
-from app.companion.picture import Size, picture
+from app.companion.picture import Size
 from app.companion.ports import KeyboardPort
-from firmware_bridge.display.frame import TextFrame
+from app.companion.screen import Screen
+from app.companion.status_bar import Situation
+from firmware_bridge.display.frame import DisplayFrame, TextFrame
 from firmware_bridge.protocol.messages import Status
 
 
 class Output:
     """Sends views to one keyboard."""
 
-    def __init__(self, keyboard: KeyboardPort) -> None:
+    def __init__(self, keyboard: KeyboardPort, screen: Screen) -> None:
         self._keyboard = keyboard
+        self._screen = screen
         self._lights = SlowLights()
         self._nothing()
 
     def _nothing(self) -> None:
-        self.frame = TextFrame(())
+        self.frame: DisplayFrame = TextFrame(())
+        self.lines: tuple[str, ...] = ()
         self.status = Status.IDLE
         self.overlay = DARK
 
@@ -33,12 +37,13 @@ class Output:
         """When a change of the lights that had to wait may go out."""
         return self._lights.deadline
 
-    def send(self, view: View, size: Size, now: float) -> None:
-        """Tell the keyboard what is new in `view`."""
+    def send(self, view: View, situation: Situation, size: Size, now: float) -> None:
+        """Tell the keyboard what is new in `view`, which was made for `size`."""
         if view.status != self.status:
             self.status = view.status
             self._keyboard.set_status(view.status)
-        frame = picture(view.lines, size)
+        self.lines = view.lines
+        frame = self._screen.frame(view, situation, size, now)
         if frame != self.frame:
             self.frame = frame
             self._keyboard.show(frame)
@@ -52,4 +57,5 @@ class Output:
         """Give the keyboard back to its own firmware, until the next `send`."""
         self._nothing()
         self._lights.went_dark()
+        self._screen.forget()
         self._keyboard.release()

@@ -4,39 +4,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import View
 from app.companion.picture import Size, clipped, padded, tail, wrapped
+from app.i18n import Translate
 from engine.client import EngineState
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
 
-PAUSED_VIEW = View(("paused", "", "No keys are read."), Status.PAUSED, DARK)
+
+def paused_view(size: Size, tr: Translate) -> View:
+    """That nothing is read."""
+    gap = [] if size.has_pixels else [""]
+    lines = (tr("paused"), *gap, *wrapped(tr("No keys are read."), size))
+    return View(lines, Status.PAUSED, DARK)
+
+
+def engine_text(state: EngineState, detail: str, tr: Translate) -> str:
+    """Why the engine cannot answer; empty if it can. `detail` is told where the person can do something."""
+    match state:
+        case EngineState.READY:
+            return ""
+        case EngineState.STOPPED:
+            return tr("no engine")
+        case EngineState.STARTING | EngineState.LOADING:
+            return tr("loading model")
+        case EngineState.RESTARTING:
+            return tr("engine stopped, restarting")
+        case EngineState.FAILED:
+            return tr("engine failed: {reason}").format(reason=detail)
 
 
 def engine_view(
-    state: EngineState, detail: str, typed: str, size: Size, palette: Mapping[Cue, LightOverlay]
-) -> View | None:
-    """What to show while the engine cannot answer; None if it can. The last line shows what is typed."""
+    state: EngineState, text: str, typed: str, size: Size, palette: Mapping[Cue, LightOverlay]
+) -> View:
+    """`text` of `engine_text`; the last line shows what is typed."""
     match state:
-        case EngineState.READY:
-            return None
-        case EngineState.STOPPED:
-            text, status, lights = "no engine", Status.LISTENING, DARK
         case EngineState.STARTING | EngineState.LOADING:
-            text, status, lights = "loading model", Status.LISTENING, palette[Cue.LOADING]
-        case EngineState.RESTARTING:
-            text, status, lights = (
-                "engine stopped, restarting", Status.ERROR, palette[Cue.TROUBLE],
-            )  # fmt: skip
-        case EngineState.FAILED:
-            text, status, lights = f"engine failed: {detail}", Status.ERROR, palette[Cue.TROUBLE]
+            status, lights = Status.LISTENING, palette[Cue.LOADING]
+        case EngineState.RESTARTING | EngineState.FAILED:
+            status, lights = Status.ERROR, palette[Cue.TROUBLE]
+        case _:
+            status, lights = Status.LISTENING, DARK
     lines = padded(wrapped(text, size), size.rows - 1)
     return View((*lines, *(tail(typed, size, 1) if typed else [])), status, lights)
 
 
 def with_notice(view: View, notice: str, size: Size) -> View:
-    """`view` with `notice` in its last line."""
-    lines = (*padded(view.lines, size.rows - 1), clipped(notice, size.columns))
-    return View(lines, view.status, view.lights)
+    """`view` with `notice` in its last line, or beside its art."""
+    line = clipped(notice, size.columns, size)
+    lines = () if view.art is not None else padded(view.lines, size.rows - 1)
+    return replace(view, lines=(*lines, line), has_more=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from app.companion.modes.base import Latency
 from app.settings import ModeName
 from engine.client import EngineState
-from firmware_bridge.display.frame import TextFrame
+from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.capabilities import Capabilities
 from firmware_bridge.protocol.messages import Status
@@ -18,7 +18,8 @@ from firmware_bridge.protocol.messages import Status
 class CompanionState:
     """One moment. `keyboard` is None while none is connected; `dropped` counts lost key events.
 
-    `frame` has no rows while the keyboard shows its own screen: at first, after a long rest, at the end.
+    `frame` has no rows while the keyboard shows its own screen: at first, after a rest, at the end.
+    `lines` is the text in the frame, for readers of text.
     `engine_detail` and `error` say what went wrong last (empty: nothing) and hold no content.
     `reply` is the last answer of the mode in full: the best word, the chat's reply, the mood.
     """
@@ -33,7 +34,8 @@ class CompanionState:
     dropped: int
     error: str
     latency: Latency | None
-    frame: TextFrame = field(repr=False)
+    frame: DisplayFrame = field(repr=False)
+    lines: tuple[str, ...] = field(repr=False)
     lights: LightOverlay
     reply: str = field(repr=False)
 

@@ -23,3 +23,8 @@ class Typefaces:
         self.large = PixelFont(
             folder / "fusion-pixel-12px-monospaced-sc.woff2", 12, fallback=self.small
         )
+
+    def forget(self) -> None:
+        """Forget which characters were drawn."""
+        for font in (self.small, self.medium, self.large):
+            font.forget()

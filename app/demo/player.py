@@ -192,10 +192,10 @@ class ScriptPlayer:
 
     def _expect(self, text: str) -> None:
         shown = self._station.wait_until(
-            lambda s: text in " ".join(" ".join(s.frame.rows).split()), _SETTLE_S
+            lambda s: text in " ".join(" ".join(s.lines).split()), _SETTLE_S
         )
         if not shown:
-            rows = " / ".join(row.strip() for row in self._station.state.frame.rows if row.strip())
+            rows = " / ".join(row.strip() for row in self._station.state.lines if row.strip())
             self._fail(f"the OLED does not show {text!r} but {rows!r}")
 
     def _kill_engine(self) -> None:

@@ -33,12 +33,12 @@ class PixelArt:
 def parse_art(text: str) -> PixelArt:
     """Art as it is written in a text file: lines of half blocks (▀ ▄ █ and spaces), two pixels in each.
 
-    Lines may be of different length; the right is dark then.
+    Lines may be of different length; the right is dark then. A newline at the end begins no line.
 
     Raises:
         ValueError: no lines, or another character.
     """
-    lines = text.strip("\n").split("\n")
+    lines = text.removesuffix("\n").split("\n")
     if wrong := set("".join(lines)) - _HALVES.keys():
         raise ValueError(f"pixel art is made of ▀ ▄ █ and spaces, not of {min(wrong)!r}")
     width = max(map(len, lines))
@@ -62,6 +62,8 @@ class Canvas:
     def __init__(self, width: int, height: int) -> None:
         from PIL import Image
 
+        self.width = width
+        self.height = height
         self._image: Picture = Image.new("1", (width, height))
 
     def text(self, x: int, y: int, text: str, font: PixelFont) -> int:
@@ -90,9 +92,10 @@ class Canvas:
         """What was drawn so far."""
         from PIL import Image
 
-        width, height = self._image.size
         # A row of the turned picture is a column of this one; packed with the first pixel in bit 0, its
         # bytes are the column's pages.
         columns = self._image.transpose(Image.Transpose.TRANSPOSE).tobytes("raw", "1;R")
-        pages = height // 8
-        return BitmapFrame(width, height, b"".join(columns[p::pages] for p in range(pages)))
+        pages = self.height // 8
+        return BitmapFrame(
+            self.width, self.height, b"".join(columns[page::pages] for page in range(pages))
+        )

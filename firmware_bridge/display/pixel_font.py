@@ -15,16 +15,21 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFont import FreeTypeFont
 
+_MOST_KEPT = 1024  # glyphs; a page has 200 at most
 _NOT_A_CHARACTER = (
     "\U0010fffe"  # no font has it, so it is rendered as the sign for missing characters
 )
 
 
 class PixelFont:
-    """Lines of `height` pixels. What the file lacks comes from `fallback`, a smaller font, if that has it."""
+    """Lines of `height` pixels, in columns of half as many if the font is one of two widths.
+
+    What the file lacks comes from `fallback`, a smaller font, if that has it.
+    """
 
     def __init__(self, file: Traversable, height: int, fallback: PixelFont | None = None) -> None:
         self.height = height
+        self.column = height // 2
         self._file = file
         self._fallback = fallback
         self._glyphs: dict[str, Image | None] = {}
@@ -36,9 +41,9 @@ class PixelFont:
         return self.glyph(character) is not None
 
     def columns(self, character: str) -> int:
-        """1 for a character of half width or less, 2 for a wider one: in a font of two widths, its columns."""
+        """1 for a narrow character, 2 for a wide one."""
         glyph = self.glyph(character)
-        return 1 if glyph is None or glyph.width * 2 <= self.height else 2
+        return 1 if glyph is None or glyph.width <= self.column else 2
 
     def width(self, text: str) -> int:
         """Pixels of `text`; characters without a glyph have none."""
@@ -58,8 +63,14 @@ class PixelFont:
             glyph = self._render(character)
             if glyph is None and self._fallback is not None:
                 glyph = self._centred(self._fallback.glyph(character))
+            if len(self._glyphs) >= _MOST_KEPT:
+                self._glyphs.clear()
             self._glyphs[character] = glyph
             return glyph
+
+    def forget(self) -> None:
+        """Forget which characters were drawn."""
+        self._glyphs.clear()
 
     def _render(self, character: str) -> Image | None:
         from PIL import Image, ImageDraw
@@ -83,7 +94,7 @@ class PixelFont:
             return None
         width, height = smaller.size
         is_full = width * 2 > height
-        image = Image.new("1", (self.height if is_full else self.height // 2, self.height))
+        image = Image.new("1", (self.height if is_full else self.column, self.height))
         image.paste(smaller, ((image.width - width) // 2, (self.height - height) // 2))
         return image
 

@@ -90,7 +90,7 @@ def is_plain(text: str) -> bool:
     """Whether ASCII has all letters of `text` as they are; quotes and dashes may be spelled."""
     if text.isascii():
         return True
-    return not to_ascii(text).lost and not any(c.isalpha() and not c.isascii() for c in text)
+    return not any(c.isalpha() and not c.isascii() for c in text) and not to_ascii(text).lost
 
 
 def spelled(text: str, covers: Callable[[str], bool]) -> str:

@@ -274,7 +274,7 @@ def test_a_failed_question_says_why() -> None:
     desk = chatting()
     desk.type("Hi\n")
     desk.post(Failed(request=1, code="out-of-memory", message="2 GB needed, 1 GB free"))
-    assert desk.picture == picture("chat", "Type a question.", "Enter asks,", "out-of-memory")
+    assert desk.picture == picture("chat", "Type a question.", "Enter asks,", "out of memory")
 
 
 def test_ask_from_outside_goes_to_chat_and_asks() -> None:

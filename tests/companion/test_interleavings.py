@@ -233,7 +233,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def a_pause_holds_and_shows_nothing(self) -> None:
-        if self.desk.state.is_paused and self.desk.state.frame.rows:
+        if self.desk.state.is_paused and self.desk.state.lines:
             assert self.desk.picture.startswith("|paused"[: self.columns])
             assert len(self.desk.companion._machine._desk.context) == 0
             assert self.desk.state.reply == ""
@@ -252,7 +252,7 @@ class Interleavings(RuleBasedStateMachine):
         assert len(self.desk.companion._machine._modes[ModeName.SUGGEST]._open) <= 8
 
     def _seen(self, marker: re.Pattern[str]) -> list[int]:
-        return [int(n) for row in self.desk.keyboard.frame.rows for n in marker.findall(row)]
+        return [int(n) for line in self.desk.state.lines for n in marker.findall(line)]
 
 
 TestInterleavings = Interleavings.TestCase

@@ -19,7 +19,7 @@ def test_the_short_way_to_ascii_gives_what_the_long_one_gives(text: str) -> None
 
 @given(st.text(), SIZES)
 def test_any_text_fits_any_display_and_leaves_the_glyphs_cell_free(text: str, size: Size) -> None:
-    frame = picture([*wrapped(text, size), clipped(text, size.columns)], size)
+    frame = picture([*wrapped(text, size), clipped(text, size.columns, size)], size)
     assert len(frame.rows) == size.rows
     assert all(len(row) <= size.columns for row in frame.rows)
     assert len(frame.rows[0]) <= size.columns - 1
@@ -38,9 +38,10 @@ def test_one_line_moves_along_and_several_are_wrapped() -> None:
 
 
 def test_what_is_cut_is_marked() -> None:
-    assert clipped("representative", 14) == "representative"
-    assert clipped("representative", 8) == "represe~"
-    assert clipped("two\nlines", 12) == "two lines"
+    size = Size(21, 4)
+    assert clipped("representative", 14, size) == "representative"
+    assert clipped("representative", 8, size) == "represe~"
+    assert clipped("two\nlines", 12, size) == "two lines"
 
 
 def test_padding_cuts_and_fills() -> None:

@@ -11,11 +11,13 @@ from app.companion.messages import CancelReply
 from app.companion.modes.moods import load_moods, parse_moods
 from app.companion.modes.rhythm import Rhythm
 from app.companion.prompts import load_react_prompt
+from app.i18n import Language
 from app.settings import ModeName, ReactSettings, Settings
 from engine.client import EngineState
 from engine.messages import Cancel, Choose, LabelChosen
 from firmware_bridge.events import EventsDropped
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.protocol.capabilities import Feature
 from tests.helpers.companion import Desk
 
 WORDS = load_react_prompt("en").rhythm
@@ -28,8 +30,11 @@ def picture(*rows: str) -> str:
 HAPPY = picture("    .--------.", "   |  ^    ^  |", "   |   \\__/   |", "    '--------'")
 
 
-def reacting(**options: int) -> Desk:
-    return Desk(Settings(mode=ModeName.REACT), **options)
+TEXT_ONLY = Feature(63) & ~Feature.BITMAP
+
+
+def reacting(rows: int = 4, features: Feature = TEXT_ONLY, *, is_ready: bool = True) -> Desk:
+    return Desk(Settings(mode=ModeName.REACT), rows=rows, features=features, is_ready=is_ready)
 
 
 def choose(desk: Desk, label: str, request: int | None = None, *, cancelled: bool = False) -> None:
@@ -208,6 +213,7 @@ def test_the_moods_fit_the_display_and_begin_differently() -> None:
     assert len({mood.face for mood in moods.values()}) == len(moods)
     for mood in moods.values():
         assert len(mood.face) == 4
+        assert (mood.art.width, mood.art.height) <= (32, 24)
         assert mood.lights.fill is not None
 
 
@@ -216,9 +222,36 @@ def test_the_moods_fit_the_display_and_begin_differently() -> None:
     [("x" * 21, "larger"), ("\\n".join("abcde"), "larger"), ("\u263a", "ASCII")],
 )
 def test_a_face_that_does_not_fit_is_refused(face: str, reason: str) -> None:
-    source = f'[odd]\nface = "{face}"\ncolour = [1, 2, 3]\neffect = "solid"\n'
+    source = f'[odd]\nart = "█"\nface = "{face}"\ncolour = [1, 2, 3]\neffect = "solid"\n'
     with pytest.raises(ValueError, match=reason):
         parse_moods(source)
+
+
+@pytest.mark.parametrize(
+    ("art", "reason"),
+    [("█" * 33, "larger"), ("\\n".join("█" * 13), "larger"), (":-)", "half blocks|made of")],
+)
+def test_art_that_does_not_fit_is_refused(art: str, reason: str) -> None:
+    source = f'[odd]\nart = "{art}"\nface = "x"\ncolour = [1, 2, 3]\neffect = "solid"\n'
+    with pytest.raises(ValueError, match=reason):
+        parse_moods(source)
+
+
+def test_a_display_with_pixels_gets_the_face_as_a_picture_and_its_name() -> None:
+    desk = reacting(features=Feature(63))
+    desk.type("it works!\n", gap_s=0.2)
+    desk.take()
+    choose(desk, "happy")
+    assert "picture 126x32" in desk.take()
+    assert desk.state.lines == ("happy", "75%")
+
+
+def test_moods_have_names_in_the_persons_language_and_labels_for_the_model() -> None:
+    names = {mood.name for mood in load_moods(Language.ZH_CN).values()}
+    assert len(names) == len(load_moods())
+    assert all(not name.isascii() for name in names)
+    assert load_moods(Language.ZH_CN).keys() == load_moods().keys()
+    assert all(mood.name == label for label, mood in load_moods().items())
 
 
 def test_escape_and_arrows_are_no_lines() -> None:

@@ -198,18 +198,18 @@ def test_the_light_says_thinking_only_when_an_answer_takes_long() -> None:
     assert desk.take() == [THINKING]
 
 
-def test_a_display_of_eight_rows_has_room_for_a_heading_and_figures() -> None:
+def test_a_display_of_eight_rows_has_room_for_two_lines_and_figures() -> None:
     desk = Desk(rows=8)
     desk.type("a long line of words that goes on hel", gap_s=0.005)
     desk.advance(0.1)
     desk.suggest(("lo", 0.61), ("p", 0.2))
     assert desk.picture == picture(
-        "suggest",
         "a long line of words",
         "that goes on hel_",
         "-" * 21,
         "hello      ===    61%",
         "help       =      20%",
+        "",
         "",
         "12 ms 1/8 tokens",
     )
@@ -241,7 +241,7 @@ def test_a_failed_request_says_why_in_the_last_line() -> None:
     desk = Desk()
     desk.type("h")
     desk.post(Failed(request=1, code="context-overflow", message="too long"))
-    assert desk.picture == picture("h_", "", "", "context-overflow")
+    assert desk.picture == picture("h_", "", "", "too long for model")
     assert desk.state.error == "context-overflow: too long"
     desk.advance(2)
     assert desk.picture == picture("h_", "", "", "")

@@ -63,7 +63,7 @@ def test_a_line_is_as_long_as_it_was_asked_to_be() -> None:
 
 
 def test_half_blocks_are_two_pixels_each() -> None:
-    art = parse_art("\n▀▄\n█\n")
+    art = parse_art("▀▄\n█\n")
     assert art.rows == (b"\xff\0", b"\0\xff", b"\xff\0", b"\xff\0")
     assert (art.width, art.height) == (2, 4)
 
@@ -72,6 +72,10 @@ def test_half_blocks_are_two_pixels_each() -> None:
 def test_what_is_no_art_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="pixel"):
         parse_art(text)
+
+
+def test_empty_lines_are_rows_too() -> None:
+    assert parse_art("\n█\n\n").height == 6
 
 
 def test_repr_shows_no_picture() -> None:

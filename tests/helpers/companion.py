@@ -24,6 +24,7 @@ from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.messages import Offer, Status
 
 US = load_layout("us")
+EVERYTHING = Feature(63)
 
 
 class FakeClock:
@@ -41,16 +42,18 @@ class FakeKeyboard:
 
     def __init__(self) -> None:
         self.log: list[str] = []
-        self.frame = TextFrame(())
+        self.frame: DisplayFrame = TextFrame(())
         self.columns = 21
         self.light_times: list[float] = []
         self.clock: Callable[[], float] = lambda: 0.0
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
-        assert isinstance(frame, TextFrame)
         picture = Picture(frame, offer)
         self.frame = frame
-        self.log.append(drawn(frame, self.columns))
+        if isinstance(frame, TextFrame):
+            self.log.append(drawn(frame, self.columns))
+        else:
+            self.log.append(f"picture {frame.width}x{frame.height}")
         if offer is not None:
             self.log.append(f"offer {picture.offered_text()!r}")
 
@@ -103,20 +106,28 @@ def drawn(frame: TextFrame, columns: int = 21) -> str:
     return "\n".join(f"|{row:<{columns}}|" for row in frame.rows)
 
 
-def board(columns: int = 21, rows: int = 4) -> Capabilities:
-    """A keyboard with everything, and a display of that many characters."""
+def board(
+    columns: int = 21,
+    rows: int = 4,
+    features: Feature = EVERYTHING,
+    extent: tuple[int, int] | None = None,
+) -> Capabilities:
+    """A keyboard with everything, and a display of that many characters, or of `extent` in pixels."""
+    width, height = extent or (columns * 6, rows * 8)
+    if extent is not None:
+        columns, rows = width // 6, height // 8
     return Capabilities(
         protocol_low=1,
         protocol_high=1,
         report_length=32,
         uid=bytes(6),
-        width=columns * 6,
-        height=rows * 8,
+        width=width,
+        height=height,
         rotation=0,
         columns=columns,
         rows=rows,
         led_count=68,
-        features=Feature(63),
+        features=features,
         ring_size=32,
         build=1,
     )
@@ -132,6 +143,8 @@ class Desk:
         columns: int = 21,
         rows: int = 4,
         is_ready: bool = True,
+        features: Feature = EVERYTHING,
+        extent: tuple[int, int] | None = None,
     ) -> None:
         self.clock = FakeClock()
         self.keyboard = FakeKeyboard()
@@ -143,7 +156,7 @@ class Desk:
             Mailbox(), self.keyboard, self.engine, settings or Settings(), self.clock
         )
         self.companion.subscribe(self.states.append)
-        self.post(LinkReady(board(columns, rows)))
+        self.post(LinkReady(board(columns, rows, features, extent)))
         if is_ready:
             self.engine_is(EngineState.READY)
             self.take()
@@ -220,7 +233,8 @@ class Desk:
 
     @property
     def picture(self) -> str:
-        """What stands on the display now."""
+        """What stands on the display now, as text."""
+        assert isinstance(self.keyboard.frame, TextFrame)
         return drawn(self.keyboard.frame, self.keyboard.columns)
 
 

@@ -11,9 +11,11 @@ from app.companion.context import Edit, TypingContext
 from app.companion.lights import Cue
 from app.companion.picture import Size
 from app.companion.ports import EngineCommand, EnginePort
+from app.i18n import Catalog, translation
 from app.settings import ModeName, Settings
 from engine.errors import EngineUnavailableError
 from engine.messages import Cancel, Event
+from firmware_bridge.display.canvas import PixelArt
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
 
@@ -29,11 +31,18 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a mode wants to be seen now."""
+    """What a mode wants to be seen now, made for the desk's size.
+
+    `title` is for displays with a status bar. `art` stands beside or above the lines, on displays with
+    pixels. `has_more` says that another page follows.
+    """
 
     lines: tuple[str, ...] = field(repr=False)
     status: Status
     lights: LightOverlay
+    title: str = field(default="", repr=False)
+    art: PixelArt | None = None
+    has_more: bool = False
 
 
 class Desk:
@@ -58,6 +67,7 @@ class Desk:
     def configure(self, settings: Settings) -> None:
         """Work by these settings from now on, with an empty context."""
         self.settings = settings
+        self.tr = translation(settings.language, Catalog.COMPANION)
         self.context = TypingContext(settings.context_chars)
 
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
@@ -109,6 +119,11 @@ class Mode(Protocol):
     @property
     def reply(self) -> str:
         """The last answer as text, whole."""
+        ...
+
+    @property
+    def needs_pixels(self) -> bool:
+        """Whether the firmware's own font cannot show all of what the view is about."""
         ...
 
     def enter(self) -> None: ...

@@ -15,15 +15,15 @@ from app.companion.modes.base import Desk, View
 from app.companion.pager import Pager
 from app.companion.picture import clipped, padded, tail, wrapped
 from app.companion.prompts import load_chat_prompt
+from app.companion.words import mode_name
 from app.settings import ModeName
 from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
+from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
+from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
 
-_HINT = ("chat", "Type a question.", "Enter asks,", "Esc cancels.")
 _CUT_OFF = " ..."  # the reply reached its longest length
-_NO_ANSWER = "(no answer)"
-_MORE = "v"  # in the last column of a page that is not the last one
 
 
 class _Phase(enum.Enum):
@@ -42,6 +42,9 @@ class ChatMode:
     def __init__(self, desk: Desk) -> None:
         settings = desk.settings.chat
         self._desk = desk
+        self._title = mode_name(self.name, desk.tr)
+        self._hint = desk.tr("Type a question.\nEnter asks,\nEsc cancels.")
+        self._no_answer = desk.tr("(no answer)")
         self._system = load_chat_prompt(desk.settings.language).system
         self._history: deque[tuple[str, str]] = deque(maxlen=settings.history_turns)
         self._typed = TypingContext(settings.question_chars)
@@ -63,6 +66,11 @@ class ChatMode:
     @property
     def reply(self) -> str:
         return self._reply
+
+    @property
+    def needs_pixels(self) -> bool:
+        texts = (self._question, self._reply, self._typed.text, self._hint, self._no_answer)
+        return not all(map(is_plain, texts))
 
     def enter(self) -> None:
         """Keys typed here go to the question, and what stands in the person's window is unknown after."""
@@ -151,13 +159,14 @@ class ChatMode:
         palette = self._desk.palette
         match self._phase:
             case _Phase.TYPING:
-                return View(self._typed_lines(), Status.LISTENING, DARK)
+                return View(self._typed_lines(), Status.LISTENING, DARK, title=self._title)
             case _Phase.WAITING | _Phase.THINKING:
-                return View(self._asked_lines(), Status.THINKING, palette[Cue.THINKING])
+                status, lights = Status.THINKING, palette[Cue.THINKING]
+                return View(self._asked_lines(), status, lights, title=self._title)
             case _Phase.STREAMING:
-                return View(self._reply_lines(), Status.STREAMING, palette[Cue.STREAMING])
+                return self._reply_view(Status.STREAMING, palette[Cue.STREAMING])
             case _Phase.ANSWERED:
-                return View(self._reply_lines(), Status.LISTENING, palette[Cue.READY])
+                return self._reply_view(Status.LISTENING, palette[Cue.READY])
 
     # ---------------------------------------------------------------- what happens
 
@@ -204,25 +213,28 @@ class ChatMode:
     def _typed_lines(self) -> tuple[str, ...]:
         size = self._desk.size
         if not len(self._typed):
-            return _HINT
+            title = [] if size.has_pixels else [self._title]
+            return (*title, *wrapped(self._hint, size))
         return tuple(tail("> " + self._typed.text, size, size.rows))
 
     def _asked_lines(self) -> tuple[str, ...]:
         size = self._desk.size
-        asked = wrapped("> " + self._question, size)
+        asked = wrapped(self._asked, size)
         return (*padded(asked, size.rows - 1), *(self._draft() or ["..."]))
 
-    def _reply_lines(self) -> tuple[str, ...]:
-        """A page of the reply; its question above it where the display is tall enough."""
-        columns = self._desk.size.columns
+    def _reply_view(self, status: Status, lights: LightOverlay) -> View:
+        """A page of the reply; its question above it where there is room."""
         page = padded(self._pager.lines, self._page_rows)
-        if self._pager.has_more:
-            page[-1] = f"{page[-1]:<{columns - 1}}{_MORE}"
-        return (*self._heading(), *page, *self._draft())
+        lines = (*self._heading(), *page, *self._draft())
+        return View(lines, status, lights, title=self._asked, has_more=self._pager.has_more)
 
     def _heading(self) -> list[str]:
         size = self._desk.size
-        return [clipped("> " + self._question, size.columns - 1)] if size.is_tall else []
+        return [clipped(self._asked, size.line, size)] if size.is_tall else []
+
+    @property
+    def _asked(self) -> str:
+        return "> " + self._question
 
     def _draft(self) -> list[str]:
         """The end of the next question, if it was begun during the reply to the last one."""
@@ -235,5 +247,5 @@ class ChatMode:
     def _fill_pager(self) -> None:
         lines = wrapped(self._reply, self._desk.size)
         if not lines and self._phase is _Phase.ANSWERED:
-            lines = [_NO_ANSWER]
+            lines = [self._no_answer]
         self._pager.update(lines, self._page_rows, self._desk.now())

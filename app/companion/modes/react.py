@@ -10,15 +10,16 @@ from app.companion.lights import DARK
 from app.companion.modes.base import Desk, View
 from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
 from app.companion.modes.rhythm import Rhythm
-from app.companion.picture import padded
+from app.companion.picture import padded, wrapped
 from app.companion.prompts import load_react_prompt
+from app.companion.words import mode_name
 from app.settings import ModeName
 from engine.messages import Choose, Event, Failed, LabelChosen, Turn
+from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.keys.text_events import Backspace, Enter
 from firmware_bridge.protocol.messages import Status
 
 _LINE_CHARS = 80  # of the last line go to the model
-_HINT = ("react", "Type a line or", "press a macro key.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class ReactMode:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._title = mode_name(self.name, desk.tr)
+        self._hint = desk.tr("Type a line or\npress a macro key.")
         self._prompt = load_react_prompt(desk.settings.language)
-        self._moods = load_moods()
+        self._moods = load_moods(desk.settings.language)
         # One margin for all of them, so that the head stays where it is when the mood changes.
         self._face_columns = max(len(row) for mood in self._moods.values() for row in mood.face)
         self._rhythm = Rhythm()
@@ -67,6 +70,11 @@ class ReactMode:
     @property
     def reply(self) -> str:
         return self._mood.label if self._mood else ""
+
+    @property
+    def needs_pixels(self) -> bool:
+        """A face is drawn where that can be; the hint may be written in hanzi."""
+        return self._mood is not None or not is_plain(self._hint)
 
     def enter(self) -> None:
         """The next cause brings the first mood."""
@@ -131,13 +139,17 @@ class ReactMode:
 
     def view(self) -> View:
         status = Status.LISTENING if self._pending is None else Status.THINKING
-        if self._mood is None:
-            return View(_HINT, status, DARK)
         size = self._desk.size
+        if self._mood is None:
+            title = [] if size.has_pixels else [self._title]
+            return View((*title, *wrapped(self._hint, size)), status, DARK, title=self._title)
+        name = (self._mood.name, f"{self._share:.0%}")
+        if size.has_pixels:
+            return View(name, status, self._mood.lights, art=self._mood.art)
         margin = " " * (max(size.columns - 1 - self._face_columns, 0) // 2)
         lines = padded([margin + row for row in self._mood.face], FACE_ROWS)
         if size.is_tall:
-            lines = ["react", *lines, "", f"{self._mood.label} {self._share:.0%}"]
+            lines = [self._title, *lines, "", " ".join(name)]
         return View(tuple(lines), status, self._mood.lights)
 
     def _react_to(self, cause: _Cause) -> None:

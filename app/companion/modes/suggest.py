@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from app.companion.context import Edit
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import Desk, View
-from app.companion.picture import clipped, padded, tail
+from app.companion.picture import clipped, filled, padded, tail
 from app.settings import ModeName
 from engine.messages import Event, Failed, Suggest, SuggestionsReady
+from firmware_bridge.display.spelling import to_ascii
 from firmware_bridge.keys.text_events import TextTyped
 from firmware_bridge.protocol.messages import Status
 
@@ -19,6 +20,7 @@ _STEM = re.compile(r"\w*\Z")
 _LONGEST_WORD = 64  # characters
 _BAR = 5  # characters of the longest probability bar
 _FIGURE = 5  # " 100%"
+_SEEN = 64  # characters at the end of the text that a display may show
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
 _PATIENCE_S = 0.5
 # Requests without an answer. A stuck engine is not asked for more: it refuses at 256.
@@ -79,6 +81,12 @@ class SuggestMode:
     @property
     def reply(self) -> str:
         return self._shown[0].text if self._shown else ""
+
+    @property
+    def needs_pixels(self) -> bool:
+        """Accents do not count: the accept key types from text frames only."""
+        texts = (self._desk.context.text[-_SEEN:], *(shown.text for shown in self._shown))
+        return any(to_ascii(text).lost for text in texts if not text.isascii())
 
     def enter(self) -> None:
         self._ask_soon()
@@ -148,15 +156,18 @@ class SuggestMode:
         typed = self._desk.context.text
         words = self._words()
         if size.is_tall:
-            lines = ["suggest", *padded(tail(typed, size, 2), 2), "-" * size.columns]
-            lines += [*padded(words, size.rows - 5), self._figures]
-        else:
+            lines = [*padded(tail(typed, size, 2), 2), "-" * size.columns]
+            lines += [*padded(words, size.rows - 4), self._figures]
+        elif size.rows > len(words):
             lines = [*tail(typed, size, 1), *words]
+        else:
+            lines = [*tail(typed, size, 1), clipped("  ".join(self._whole()), size.columns, size)]
         waiting = self._pending is not None or self._due is not None or self._is_owed
         return View(
             tuple(lines),
             Status.THINKING if waiting else Status.LISTENING,
             DARK if self._cue is None else self._desk.palette[self._cue],
+            title=self._figures,
         )
 
     def _ask_soon(self) -> None:
@@ -196,22 +207,28 @@ class SuggestMode:
         if self._pending is None:
             self._cue = Cue.READY if self._shown else None
         total = answer.reused + answer.computed
-        self._figures = f"{answer.milliseconds:.0f} ms {answer.computed}/{total} tokens"
+        self._figures = self._desk.tr("{ms:.0f} ms {computed}/{total} tokens").format(
+            ms=answer.milliseconds, computed=answer.computed, total=total
+        )
         self._desk.measured(self.name, answer.request, asked.changed_at)
+
+    def _whole(self) -> list[str]:
+        """The candidates as whole words."""
+        stem = _STEM.findall(self._desk.context.text[-_LONGEST_WORD:])[0]
+        return [(s.text if s.text[:1].isspace() else stem + s.text).strip() for s in self._shown]
 
     def _words(self) -> list[str]:
         """One line per candidate: the whole word, a bar where there is room, the percentage."""
-        stem = _STEM.findall(self._desk.context.text[-_LONGEST_WORD:])[0]
-        room = max(self._desk.size.columns - _FIGURE, 1)
-        whole = [s.text if s.text[:1].isspace() else stem + s.text for s in self._shown]
-        words = [clipped(word.strip(), room) for word in whole]
-        bar = _BAR if max(map(len, words), default=0) + 1 + _BAR <= room else 0
+        size = self._desk.size
+        room = max(size.columns - _FIGURE, 1)
+        words = [clipped(word, room, size) for word in self._whole()]
+        bar = _BAR if max(map(size.width, words), default=0) + 1 + _BAR <= room else 0
         lines = []
         for word, shown in zip(words, self._shown, strict=True):
             share = shown.probability
             figure = "" if share is None else f"{share:{_FIGURE}.0%}"
             strip = "" if share is None else "=" * round(share * bar)
-            lines.append(f"{word:<{room - bar}}{strip:<{bar}}{figure}")
+            lines.append(f"{filled(word, room - bar, size)}{strip:<{bar}}{figure}")
         return lines
 
 
