@@ -39,6 +39,7 @@ from firmware_bridge.link_state import (
     problem_of,
     random_session_ids,
 )
+from firmware_bridge.neighbours import Others
 from firmware_bridge.protocol.capabilities import Capabilities
 from firmware_bridge.protocol.messages import EventKinds, Offer, Status
 from firmware_bridge.transport.base import Transport
@@ -66,12 +67,11 @@ class Link:
         client_source: SessionIdSource | None = None,
         options: LinkOptions | None = None,
         jitter: Callable[[], float] = random.random,
-        others_present: Callable[[], bool] = lambda: False,
+        others: Others | None = None,
     ) -> None:
         """`open_transport` makes a transport, not opened yet, for each try to connect; it raises
         TransportError when there is no device. `clock` must be the one that `Transport.read` waits by.
-        `jitter` gives 0..1. `others_present` tells whether another program still has the keyboard open
-        (`neighbours.is_open_elsewhere`); it is asked only after one has been noticed.
+        `jitter` gives 0..1. `others` tells of programs that open the same keyboard, where the system does.
         """
         self._open_transport = open_transport
         self._listener = listener
@@ -80,7 +80,7 @@ class Link:
         self._ids = client_source or random_session_ids()
         self._options = options or LinkOptions()
         self._jitter = jitter
-        self._others_present = others_present
+        self._others = others
         self._seqs: Iterator[int] = itertools.count()
         self._output = Output(self._options)
         self._stats = LinkStats()
@@ -260,7 +260,7 @@ class Link:
     def _serve(self, transport: Transport) -> None:
         session = Session(
             transport.report_length, self._ids(), self._seqs, self._output, self._options,
-            self._stats, self._wall_clock, self._others_present,
+            self._stats, self._wall_clock, self._others,
         )  # fmt: skip
         try:
             while not self._stopping.is_set():
@@ -279,6 +279,11 @@ class Link:
         if self._nudged:
             self._nudged = False  # before looking, so that a later change wakes the read below
             self._active_at = now
+        leaving = session.look_around(now)
+        if leaving:
+            self._reflect(session)
+            for event in leaving:
+                self._tell(event)
         report = session.next_report(now)
         if report is not None:
             transport.write(report)

@@ -25,7 +25,7 @@ from firmware_bridge.link_state import (
     SessionEndedError,
     SessionIds,
 )
-from firmware_bridge.neighbours import QuietTimes
+from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode, encode
 from firmware_bridge.protocol.messages import (
@@ -81,11 +81,10 @@ class Session:
         options: LinkOptions,
         stats: LinkStats,
         wall_clock: Callable[[], float],
-        others_present: Callable[[], bool] = lambda: False,
+        others: Others | None = None,
     ) -> None:
         """`seqs` gives the number of each frame and outlives the session, so that an answer to a frame of the
-        session before never fits. `wall_clock` must go on while the computer sleeps. `others_present`: see
-        `Link`.
+        session before never fits. `wall_clock` must go on while the computer sleeps. `others`: see `Link`.
         """
         self._report_length = report_length
         self._ids = ids
@@ -94,8 +93,9 @@ class Session:
         self._options = options
         self._stats = stats
         self._wall_clock = wall_clock
-        self._others_present = others_present
-        self._quiet = QuietTimes(options.hush_s, options.quiet_s)
+        self._quiet = QuietTimes(
+            options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=others
+        )
         self._phase = _Phase.GREETING
         self._request: _Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
@@ -119,6 +119,11 @@ class Session:
     @property
     def _is_polled(self) -> bool:
         return self.capabilities is not None and Feature.POLL in self.capabilities.features
+
+    def look_around(self, now: float) -> list[BridgeEvent]:
+        """Notice programs that opened the keyboard; call it right before `next_report`."""
+        begins = self._quiet.look(now)
+        return self._give_way(now) if begins and self._phase is not _Phase.PAUSED else []
 
     def next_report(self, now: float) -> bytes | None:
         """The report to write now; call `written` after it.
@@ -219,8 +224,7 @@ class Session:
         """False while others are here; when the last of them has left, the session begins anew."""
         if self._phase is not _Phase.PAUSED:
             return True
-        if self._others_present():
-            self._quiet.extend(now)
+        if not self._quiet.is_over(now):
             return False
         self._phase = _Phase.GREETING if self.capabilities is None else _Phase.SUBSCRIBING
         self._not_before = float("-inf")

@@ -93,8 +93,10 @@ class LinkOptions:
     # A keyboard that got no SUBSCRIBE for 3 s has ended the subscription; 0.1 s is margin.
     longest_gap_s: float = 2.9
     busy_retry_s: float = 1.0  # while another client is subscribed
-    # Another program on the interface: silence after one answer of its own, and after its last one.
+    # Another program on the interface: silence after one answer of its own, after it opened the keyboard, and
+    # after its last sign.
     hush_s: float = 0.25
+    open_hush_s: float = 1.5
     quiet_s: float = 5.0
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try

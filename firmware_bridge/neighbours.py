@@ -3,17 +3,19 @@
 
 Most of them take whatever report comes next for their answer, so one of ours at the wrong moment makes
 them fail: VIA gives up, and Vial is off by one from then on (the-via/app issue 228, srwi/keypeek issue 18).
-The only remedy is to send nothing while they talk.
+The only remedy is to send nothing while they talk, and nothing any more once they have come: a request of
+ours that is under way when another program opens the keyboard is answered to that program too.
 """
 
 from __future__ import annotations
 
-import os
+import enum
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Protocol
 
 UNKNOWN_PROGRAM = "another program"
 
@@ -49,28 +51,89 @@ def program_of(report: bytes, rows: Iterable[Neighbour]) -> str | None:
     return None
 
 
+class Sign(enum.IntEnum):
+    """What the system tells of a program that may be about to talk to the keyboard."""
+
+    LISTED = 1  # it read which keyboards there are
+    OPENED = 2
+
+
+class Others(Protocol):
+    """What the system tells of other programs on the keyboard that we have open."""
+
+    def sign(self) -> Sign | None:
+        """The strongest sign since the last call; costs microseconds."""
+        ...
+
+    def present(self) -> str | None:
+        """The name of a program that has the keyboard open now; may take 0.1 s."""
+        ...
+
+
+class NobodyTells:
+    """A system on which an open keyboard does not show: others are noticed by their answers only."""
+
+    def sign(self) -> Sign | None:
+        return None
+
+    def present(self) -> str | None:
+        return None
+
+
 class QuietTimes:
     """When to be silent for the sake of others. Times in seconds of the caller's clock.
 
-    One answer of somebody else's gives `hush_s`, because a program that looks for keyboards asks once and
-    leaves. The second one within `quiet_s` is a conversation: silence until `quiet_s` after its last report.
+    One sign of somebody gives a hush, because a program that looks for keyboards asks once and leaves: `hush_s`
+    after an answer of theirs or a look at the list of keyboards, `open_hush_s` after they opened ours. The
+    second one within `quiet_s` is a conversation, and so is a program that still has it open when the hush
+    ends: silence until `quiet_s` after its last sign, and for as long as it has the keyboard open.
     """
 
     def __init__(
-        self, hush_s: float = 0.25, quiet_s: float = 5.0, rows: Iterable[Neighbour] | None = None
+        self,
+        hush_s: float = 0.25,
+        quiet_s: float = 5.0,
+        rows: Iterable[Neighbour] | None = None,
+        *,
+        open_hush_s: float = 1.5,
+        others: Others | None = None,
     ) -> None:
+        """`open_hush_s` is longer than the 1 s after which Vial looks for keyboards again, opening each."""
         self._hush_s = hush_s
         self._quiet_s = quiet_s
+        self._open_hush_s = open_hush_s
         self._rows = tuple(load_neighbours() if rows is None else rows)
+        self._others = others or NobodyTells()
         self._last = float("-inf")
+        self._must_ask = True  # who has it open: at first, and after each hush for an open
         self.silent_until = float("-inf")
         self.program: str | None = None
         """Who is talking; None while nobody is."""
 
+    def look(self, now: float) -> bool:
+        """Ask the system for signs, before each request; whether a conversation of others begins."""
+        sign = self._others.sign()
+        if sign is Sign.OPENED:
+            self._must_ask = True
+            if self._is_talking(now):
+                self.silent_until = now + self._quiet_s
+            elif self._met(now, self._open_hush_s):
+                self.program = self._others.present() or UNKNOWN_PROGRAM
+                return True
+        elif sign is Sign.LISTED:
+            self.silent_until = max(self.silent_until, now + self._hush_s)
+        if self._must_ask and now >= self.silent_until:
+            self._must_ask = False
+            self.program = self._others.present()
+            if self.program is not None:
+                self.silent_until = now + self._quiet_s
+                return True
+        return False
+
     def notice(self, report: bytes, now: float) -> bool:
         """A report came that is not for us; whether a conversation of others begins with it."""
         program = program_of(report, self._rows)
-        if self.program is not None and now < self.silent_until:
+        if self._is_talking(now):
             # Vial's answers have no mark of their own. All that comes now keeps us silent.
             self.program = program if self.program == UNKNOWN_PROGRAM and program else self.program
             self.silent_until = now + self._quiet_s
@@ -78,41 +141,26 @@ class QuietTimes:
         self.program = None
         if program is None:
             return False
+        if self._met(now, self._hush_s):
+            self.program = program
+        return self.program is not None
+
+    def is_over(self, now: float) -> bool:
+        """Whether everybody has left; if not, the silence goes on."""
+        if now < self.silent_until:
+            return False
+        if self._others.present() is None:
+            self.program = None
+            return True
+        self.silent_until = now + self._quiet_s
+        return False
+
+    def _is_talking(self, now: float) -> bool:
+        return self.program is not None and now < self.silent_until
+
+    def _met(self, now: float, hush_s: float) -> bool:
+        """Somebody gave a sign; whether it is the second one."""
         talking = now - self._last < self._quiet_s
         self._last = now
-        self.silent_until = now + (self._quiet_s if talking else self._hush_s)
-        self.program = program if talking else None
+        self.silent_until = max(self.silent_until, now + (self._quiet_s if talking else hush_s))
         return talking
-
-    def extend(self, now: float) -> None:
-        """They are still there."""
-        self.silent_until = now + self._quiet_s
-
-
-def is_open_elsewhere(node: str, proc: str = "/proc") -> bool:
-    """Linux: whether another process of this user has the device node open. False where nobody can tell.
-
-    A program that is idle leaves no trace on the bus, but would take our next answers for its own.
-    Costs 20 us per open file of all processes that this user may look into (measured: 16 ms for 835).
-    """
-    try:
-        others = [
-            entry for entry in os.listdir(proc) if entry.isdigit() and int(entry) != os.getpid()
-        ]
-    except OSError:
-        return False
-    return any(_has_open(f"{proc}/{process}/fd", node) for process in others)
-
-
-def _has_open(handles: str, node: str) -> bool:
-    try:
-        names = os.listdir(handles)
-    except OSError:  # of another user, or it has just ended
-        return False
-    for name in names:
-        try:
-            if os.readlink(f"{handles}/{name}") == node:
-                return True
-        except OSError:
-            continue
-    return False

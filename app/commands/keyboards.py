@@ -95,5 +95,5 @@ def real_keyboard(
             lambda: wrap(opener()),
             listener,
             options=_OPTIONS,
-            others_present=opener.is_open_elsewhere,
+            others=opener.others,
         )

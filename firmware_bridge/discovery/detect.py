@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from firmware_bridge.discovery.candidates import SERIAL, is_vial
-from firmware_bridge.errors import FrameError
+from firmware_bridge.errors import DeviceBusyError, FrameError
 from firmware_bridge.link_state import SessionIdSource, random_session_ids
+from firmware_bridge.neighbours import UNKNOWN_PROGRAM, Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities
 from firmware_bridge.protocol.frames import (
     MAGIC,
@@ -97,32 +98,43 @@ def detect(
     via_first: bool = True,
     hello_allowed: bool = True,
     ids: SessionIdSource | None = None,
+    others: Others | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
     """What the device behind `transport` (open) is. Takes 0.01 s where it answers, 1 s at most.
 
-    `via_first` may be left out only for a board that had the module before.
+    `via_first` may be left out only for a board that had the module before. `others` tells of programs that
+    have it open; nothing is asked while they do, and no further question when they come.
 
     Raises:
+        DeviceBusyError: another program has it open, or talks to it.
         DeviceGoneError: it went away.
     """
-    return _Interview(transport, ids or random_session_ids(), clock).hold(via_first, hello_allowed)
+    quiet = QuietTimes(others=others)
+    interview = _Interview(transport, ids or random_session_ids(), quiet, clock)
+    return interview.hold(via_first, hello_allowed)
 
 
 class _Interview:
     def __init__(
-        self, transport: Transport, ids: SessionIdSource, clock: Callable[[], float]
+        self,
+        transport: Transport,
+        ids: SessionIdSource,
+        quiet: QuietTimes,
+        clock: Callable[[], float],
     ) -> None:
         self._transport = transport
         self._ids = ids()
+        self._quiet = quiet
         self._clock = clock
         self._is_vial = is_vial(transport.identity)
 
     def hold(self, via_first: bool, hello_allowed: bool) -> Verdict:
         transport = self._transport
         for _ in range(_DRAIN_REPORTS):
-            if transport.read(0.001) is None:
+            if (report := transport.read(0.001)) is None:
                 break
+            self._overhear(report)
         is_serial = transport.identity.transport == SERIAL
         version: int | None = None
         if via_first and not is_serial and transport.report_length == _VIA_REPORT_BYTES:
@@ -157,15 +169,17 @@ class _Interview:
         """
         request = bytes((Command.GET_VERSION,)).ljust(_VIA_REPORT_BYTES, b"\0")
         finding = Finding.SILENT
-        self._transport.write(request)
+        self._write(self._transport, request)
         for report in self._answers(self._transport):
             if report[0] == Command.GET_VERSION:
                 version = int.from_bytes(report[1:3], "big")
                 if version in VIA_VERSIONS:
                     return version
                 finding = Finding.ECHO if report == request else Finding.FOREIGN
-            elif report[:2] != MAGIC and finding is Finding.SILENT:
-                finding = Finding.FOREIGN
+            else:
+                if report[:2] != MAGIC and finding is Finding.SILENT:
+                    finding = Finding.FOREIGN
+                self._overhear(report)
         return finding
 
     def _say_hello(self, transport: Transport) -> tuple[Finding, Capabilities | None]:
@@ -173,7 +187,7 @@ class _Interview:
             hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
             frame = Frame(FrameType.HELLO, self._ids.client, seq, hello.pack())
             request = encode(frame, transport.report_length)
-            transport.write(request)
+            self._write(transport, request)
             is_echo = False
             for report in self._answers(transport):
                 if report == request:
@@ -182,9 +196,35 @@ class _Interview:
                     return Finding.NO_MODULE, None
                 elif (answer := self._answer_in(report)) is not None:
                     return Finding.MODULE, answer.capabilities if isinstance(answer, Caps) else None
+                else:
+                    self._overhear(report)
             if is_echo:
                 return Finding.ECHO, None
         return Finding.SILENT, None
+
+    def _write(self, transport: Transport, request: bytes) -> None:
+        """Write as soon as it disturbs nobody."""
+        while True:
+            if self._quiet.look(self._clock()):
+                raise self._in_use()
+            wait_s = self._quiet.silent_until - self._clock()
+            if wait_s <= 0:
+                break
+            if (report := transport.read(wait_s)) is not None:
+                self._overhear(report)
+        transport.write(request)
+
+    def _overhear(self, report: bytes) -> None:
+        """A report that answers no question of ours."""
+        if self._quiet.notice(report, self._clock()):
+            raise self._in_use()
+
+    def _in_use(self) -> DeviceBusyError:
+        program = self._quiet.program or UNKNOWN_PROGRAM
+        return DeviceBusyError(
+            f"{program} is using the keyboard.",
+            "Close it: answers to Thock would reach it too. Thock looks again by itself.",
+        )
 
     def _answer_in(self, report: bytes) -> Caps | Nak | None:
         """The module's answer to our HELLO, if `report` is one. NAK: we have no version in common."""

@@ -16,11 +16,15 @@ SYSFS = Path("/sys")
 
 def read_collections(node: str, sysfs: Path = SYSFS) -> list[Collection]:
     """The top-level collections of `/dev/hidrawN`; none if it is gone or its descriptor is damaged."""
-    path = _device(node, sysfs) / "report_descriptor"
     try:
-        return parse_report_descriptor(path.read_bytes())
+        return parse_report_descriptor(descriptor_file(node, sysfs).read_bytes())
     except (OSError, DescriptorError):
         return []
+
+
+def descriptor_file(node: str, sysfs: Path = SYSFS) -> Path:
+    """Where the kernel shows the report descriptor of `/dev/hidrawN`; hidapi reads it of every device."""
+    return _device(node, sysfs) / "report_descriptor"
 
 
 def read_location(node: str, sysfs: Path = SYSFS) -> str:

@@ -2,7 +2,8 @@
 """Gives a link the keyboard to open: the chosen one, or the first that has the Thock module.
 
 Boards are known by who they are, never by path, so a keyboard is found again after it was plugged in
-elsewhere. Everything is called on the link's I/O thread.
+elsewhere. Everything is called on the link's I/O thread. On Linux the keyboard is watched while it is open,
+from the questions of `detect` on, so that other programs on it are left in peace (`DeviceOpener.others`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ from firmware_bridge.errors import (
     DevicePermissionError,
     TransportError,
 )
-from firmware_bridge.neighbours import is_open_elsewhere
+from firmware_bridge.neighbours import Others
+from firmware_bridge.node_watch import NodeWatch, WatchedTransport
 from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.via.channel import ViaChannelTransport
 
@@ -67,21 +69,22 @@ class DeviceOpener:
         selected: DeviceIdentity | None = None,
         tiers: Collection[Tier] = (Tier.MODULE, Tier.SERIAL),
         is_claimed: Callable[[int, int], bool] = lambda vendor, product: False,
+        node_watch: NodeWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`candidates` gives the newest list (`DeviceWatch.candidates`). `tiers`: what will do; those of
         `StockLights` are `(Tier.LIGHTS,)`. `is_claimed` tells whether another program took such a USB
-        device (vendor, product) from the system.
+        device (vendor, product) from the system. `node_watch` is for systems with device nodes.
         """
         self._candidates = candidates
         self._make_transport = make_transport
         self._selected = selected
         self._tiers = tiers
         self._is_claimed = is_claimed
+        self._node_watch = node_watch
         self._clock = clock
         self._seen: dict[tuple[str, DeviceIdentity], _Seen] = {}
-        self._last: DeviceIdentity | None = None  # the board that was given last, and its path then
-        self._path = ""
+        self._last: DeviceIdentity | None = None  # the board that was given last
 
     def __call__(self) -> Transport:
         """The keyboard to open now.
@@ -101,15 +104,16 @@ class DeviceOpener:
                 problems.append(error)
                 continue
             if verdict.tier in self._tiers:
-                self._last, self._path = candidate.identity, candidate.path
-                transport = self._make_transport(candidate)
+                self._last = candidate.identity
+                transport = self._make_watched(candidate)
                 return ViaChannelTransport(transport) if verdict.via_channel else transport
             rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
         raise self._failure(problems, rejected)
 
-    def is_open_elsewhere(self) -> bool:
-        """Whether another program has the keyboard open that was given last (`others_present` of `Link`)."""
-        return bool(self._path) and is_open_elsewhere(self._path)
+    @property
+    def others(self) -> Others | None:
+        """Tells of other programs on the keyboard that was given last; None where the system does not."""
+        return self._node_watch
 
     def _remember(self, present: Sequence[Candidate]) -> None:
         now = self._clock()
@@ -135,13 +139,14 @@ class DeviceOpener:
             return seen.verdict
         is_last = self._last is not None and is_same_board(self._last, candidate.identity)
         had_module = is_last and Tier.LIGHTS not in self._tiers
-        transport = self._make_transport(candidate)
+        transport = self._make_watched(candidate)
         try:
             transport.open()
             verdict = detect(
                 transport,
                 via_first=not had_module,
                 hello_allowed=candidate.caution is Caution.NONE or self._selected is not None,
+                others=self.others,
                 clock=self._clock,
             )
         except DevicePermissionError as error:
@@ -156,6 +161,12 @@ class DeviceOpener:
             seen.asked_times += 1
             _log.info("%s: %s", candidate.path, verdict.reason)
         return verdict
+
+    def _make_watched(self, candidate: Candidate) -> Transport:
+        transport = self._make_transport(candidate)
+        if self._node_watch is None or candidate.identity.transport != HID:
+            return transport
+        return WatchedTransport(transport, candidate.path, self._node_watch)
 
     def _failure(self, problems: list[TransportError], rejected: list[str]) -> TransportError:
         for kind in (DevicePermissionError, DeviceBusyError):

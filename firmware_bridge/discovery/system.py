@@ -14,6 +14,7 @@ from firmware_bridge.discovery.linux_hid import is_claimed
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.discovery.serial_scan import SerialScan
 from firmware_bridge.discovery.watch import DeviceWatch
+from firmware_bridge.node_watch import NodeWatch
 from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.transport.hid import HidInterface, HidTransport
 from firmware_bridge.transport.hid_library import HidLibrary
@@ -43,4 +44,5 @@ def system_opener(
     return DeviceOpener(
         watch.candidates, partial(make_transport, library), selected=selected,
         is_claimed=is_claimed if on_linux else lambda vendor, product: False,
+        node_watch=NodeWatch(lambda: watch.scans) if on_linux else None,
     )  # fmt: skip

@@ -124,6 +124,8 @@ class DeviceWatch:
         self._limit_s = limit_s
         self._stopping = False
         self._changed = threading.Condition()
+        self.scans = 0
+        """Counts begins and ends of lists: odd while one is made."""
         self._candidates: tuple[Candidate, ...] | None = None
         self._scanning_since: float | None = None
         self._failures: set[str] = set()
@@ -166,7 +168,9 @@ class DeviceWatch:
     def _run(self) -> None:
         while not self._stopping:
             self._scanning_since = time.monotonic()
+            self.scans += 1
             found = self._scan()
+            self.scans += 1
             with self._changed:
                 self._candidates = found
                 self._scanning_since = None

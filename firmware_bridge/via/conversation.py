@@ -189,17 +189,34 @@ class Conversation:
         """When we may speak again, for others' sake; a clock time, past if we may now."""
         return self._quiet.silent_until
 
+    def is_quiet(self) -> bool:
+        """Whether we may speak again: the other program has said nothing for long enough and has left."""
+        return self._quiet.is_over(self._clock())
+
+    def look_around(self) -> None:
+        """Notice programs that opened the keyboard.
+
+        Raises:
+            OtherProgramError: one did, and stays.
+        """
+        if self._quiet.look(self._clock()):
+            _log.info("%s is using the keyboard", self._quiet.program)
+            raise OtherProgramError(self._quiet.program or "")
+
     def _give_way(self) -> None:
         for _ in range(_DRAIN_REPORTS):
             report = self._transport.read(_SHORTEST_READ_S)
             if report is None:
                 break
             self._foreign(report)
-        wait_s = self._quiet.silent_until - self._clock()
-        if wait_s > 0 and self._quiet.program is not None:
-            raise OtherProgramError(self._quiet.program)
-        while (wait_s := self._quiet.silent_until - self._clock()) > 0:  # a hush
-            self.listen(wait_s)
+        while True:
+            self.look_around()
+            wait_s = self._quiet.silent_until - self._clock()
+            if wait_s <= 0:
+                return
+            if self._quiet.program is not None:
+                raise OtherProgramError(self._quiet.program)
+            self.listen(wait_s)  # a hush
 
     def _write(self, request: bytes) -> None:
         if self._client is not None:

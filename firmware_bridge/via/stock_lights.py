@@ -27,6 +27,7 @@ from firmware_bridge.link_state import (
     described,
     problem_of,
 )
+from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.transport.base import Transport
@@ -57,6 +58,9 @@ class StockLightsOptions:
     answer_s: float = 0.5
     poll_s: float = 0.05  # the longest read where a read cannot be ended from outside
     unlock_check_s: float = 2.0  # while the person unlocks the keyboard in Vial
+    hush_s: float = 0.25  # these three: see `QuietTimes`
+    open_hush_s: float = 1.5
+    quiet_s: float = 5.0
     longest_gap_s: float = 10.0  # between two turns; more means that the computer slept
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try
@@ -83,7 +87,7 @@ class StockLights:
         sleep: Callable[[float], None] = time.sleep,
         options: StockLightsOptions | None = None,
         jitter: Callable[[], float] = random.random,
-        others_present: Callable[[], bool] = lambda: False,
+        others: Others | None = None,
     ) -> None:
         """The arguments are those of `Link`; `store` keeps what the lights were before ours."""
         self._open_transport = open_transport
@@ -94,7 +98,7 @@ class StockLights:
         self._sleep = sleep
         self._options = options or StockLightsOptions()
         self._jitter = jitter
-        self._others_present = others_present
+        self._others = others
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
         self._changed = threading.Condition()
@@ -266,7 +270,13 @@ class StockLights:
             transport.close()
 
     def _serve(self, transport: Transport) -> None:
-        conversation = Conversation(transport, answer_s=self._options.answer_s, clock=self._clock)
+        options = self._options
+        quiet = QuietTimes(
+            options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=self._others
+        )
+        conversation = Conversation(
+            transport, answer_s=options.answer_s, quiet=quiet, clock=self._clock
+        )
         found: FoundBoard | None = None
         moods: Moods | None = None
         self._seen_at = (self._clock(), self._wall_clock())
@@ -290,6 +300,7 @@ class StockLights:
     ) -> None:
         """Change the lights if that is due, else listen until it is."""
         self._check_awake()
+        conversation.look_around()
         now = self._clock()
         target = _OWN_LIGHTS if self._suspended else self._wanted
         unknown = self._shown is None
@@ -332,7 +343,9 @@ class StockLights:
             if problem is LinkProblem.OTHER_PROGRAM:
                 until = conversation.silent_until
             left_s = until - self._clock()
-            if left_s <= 0 and self._others_present():
+            if left_s <= 0:
+                if problem is LinkProblem.UNLOCKING or conversation.is_quiet():
+                    break
                 left_s = self._options.unlock_check_s
             heard = conversation.stats.foreign
             try:

@@ -9,12 +9,14 @@ from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.discovery.caution import load_caution_list
 from firmware_bridge.discovery.detect import Finding, Tier, detect
 from firmware_bridge.discovery.opener import DeviceOpener
-from firmware_bridge.errors import DeviceGoneError
+from firmware_bridge.errors import DeviceBusyError, DeviceGoneError
+from firmware_bridge.neighbours import Sign
 from firmware_bridge.protocol.frames import MAGIC, checksum
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from firmware_bridge.via.protocol import Command
 from tests.helpers import via_peers
+from tests.helpers.others import FakeOthers
 from tests.helpers.peers import DESTRUCTIVE, Peer, PeerTransport, load_peers
 from tests.helpers.transports import ScriptedTransport
 
@@ -86,9 +88,58 @@ def test_answers_to_other_programs_do_not_mislead(name: str) -> None:
     transport = PeerTransport(peer)
     other_thock = bytes.fromhex("e74c1207") + bytes(28)
     via_app = bytes.fromhex("080301") + bytes(29)
-    transport.noise.extend([other_thock, other_thock] if peer.via is None else [via_app, via_app])
+    transport.noise.extend([other_thock, other_thock] if peer.via is None else [via_app])
     verdict = detect(transport, clock=transport.clock)
     assert (verdict.tier, verdict.finding) == (Tier(peer.tier), Finding[peer.finding])
+
+
+def test_nobody_is_asked_while_another_program_talks() -> None:
+    transport = PeerTransport(next(peer for peer in PEERS if peer.name == "Thock on VIA 12"))
+    transport.noise.extend([bytes.fromhex("080301") + bytes(29)] * 2)
+    with pytest.raises(DeviceBusyError, match="VIA is using the keyboard"):
+        detect(transport, clock=transport.clock)
+    assert len(transport.written) == 2
+
+
+def test_nobody_is_asked_while_another_program_has_it_open() -> None:
+    transport = PeerTransport(PEERS[0])
+    with pytest.raises(DeviceBusyError, match="vial is using the keyboard") as caught:
+        detect(transport, others=FakeOthers("vial"), clock=transport.clock)
+    assert "Close it" in caught.value.advice
+    assert transport.written == []
+
+
+class Visitor(FakeOthers):
+    """Comes after the first question; `stays` or leaves at once."""
+
+    def __init__(self, transport: PeerTransport, first: Sign, *, stays: bool) -> None:
+        super().__init__()
+        self._transport = transport
+        self._first: Sign | None = first
+        self._stays = stays
+
+    def sign(self) -> Sign | None:
+        if not self._transport.written:
+            return None
+        sign, self._first = self._first, None
+        self.program = "vial" if self._stays else None
+        return sign
+
+
+@pytest.mark.parametrize("sign", Sign)
+def test_a_program_that_comes_between_two_questions_is_waited_for(sign: Sign) -> None:
+    transport = PeerTransport(PEERS[0])
+    visitor = Visitor(transport, sign, stays=False)
+    assert detect(transport, others=visitor, clock=transport.clock).tier is Tier.LIGHTS
+    assert transport.now >= (1.5 if sign is Sign.OPENED else 0.25)
+
+
+def test_one_that_stays_ends_the_questions() -> None:
+    transport = PeerTransport(PEERS[0])
+    visitor = Visitor(transport, Sign.OPENED, stays=True)
+    with pytest.raises(DeviceBusyError, match="vial is using the keyboard"):
+        detect(transport, others=visitor, clock=transport.clock)
+    assert len(transport.written) == 1
 
 
 def test_a_device_of_another_protocol_version_has_the_module() -> None:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import deque
-from pathlib import Path
 
 import pytest
 
 from firmware_bridge.display.frame import TextFrame
 from firmware_bridge.events import BridgeEvent, KeyPressed, KeyReleased, LinkLost, LinkReady
+from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
 from firmware_bridge.link_session import Session
 from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, SessionIds
@@ -24,6 +22,7 @@ from firmware_bridge.neighbours import (
 from firmware_bridge.protocol.frames import MAGIC, FrameType
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.others import FakeOthers
 from tests.helpers.session_lab import SessionLab, lose, ready_lab
 from tests.helpers.transports import WrappedTransport
 from tests.helpers.waiting import wait_until
@@ -76,6 +75,56 @@ def test_one_question_is_a_hush_and_two_are_a_conversation() -> None:
     assert not quiet.notice(UNKNOWN, 24)
     assert quiet.silent_until == 23
     assert quiet.program is None
+
+
+def test_a_look_at_the_list_of_keyboards_is_a_short_hush() -> None:
+    others = FakeOthers()
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, open_hush_s=1.5, others=others)
+    assert not quiet.look(10)
+    for now in (11.0, 12.0):
+        others.come = Sign.LISTED
+        assert not quiet.look(now)
+        assert quiet.silent_until == now + 0.25
+    assert quiet.program is None
+    assert others.asked == 1
+
+
+def test_a_program_that_opens_the_keyboard_and_leaves_is_a_hush() -> None:
+    others = FakeOthers()
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, open_hush_s=1.5, others=others)
+    assert not quiet.look(10)
+    others.come = Sign.OPENED
+    assert not quiet.look(11)
+    assert quiet.silent_until == 12.5
+    assert not quiet.look(12.6)
+    assert quiet.program is None
+    assert others.asked == 2
+
+
+@pytest.mark.parametrize("stays", [True, False])
+def test_one_that_stays_or_comes_again_is_a_conversation(stays: bool) -> None:
+    others = FakeOthers()
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, open_hush_s=1.5, others=others)
+    assert not quiet.look(10)
+    others.come = Sign.OPENED
+    assert not quiet.look(11)
+    if stays:
+        others.program = "vial"
+        assert not quiet.look(12.4)
+        assert quiet.look(12.5)
+    else:  # Vial opens each keyboard once a second, and the chosen one once more
+        others.come = Sign.OPENED
+        assert quiet.look(12.5)
+    assert quiet.program == ("vial" if stays else "another program")
+    assert quiet.silent_until == 17.5
+    assert quiet.is_over(17.5) is not stays
+    assert quiet.is_over(30) is not stays
+
+
+def test_a_program_that_had_it_open_before_us_is_noticed_at_once() -> None:
+    quiet = QuietTimes(others=FakeOthers("vial"))
+    assert quiet.look(10)
+    assert quiet.program == "vial"
 
 
 def paused_lab() -> SessionLab:
@@ -137,19 +186,61 @@ def test_the_link_goes_on_when_it_has_been_quiet() -> None:
 
 
 def test_the_link_stays_silent_while_the_program_has_the_keyboard_open() -> None:
-    lab = ready_lab()
-    present = [True]
-    lab.session = Session(
-        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.now,
-        lambda: present[0],
-    )  # fmt: skip
-    lab.settle()
+    others = FakeOthers()
+    lab = watched_lab(others)
     lab.give(VIA_VERSION)
+    others.program = "chrome"
     lab.give(KEYMAP)
     lab.sent.clear()
     lab.run(60)
     assert lab.sent == []
-    present[0] = False
+    others.program = None
+    lab.run(5.1)
+    assert lab.session.ready
+
+
+def watched_lab(others: FakeOthers) -> SessionLab:
+    lab = ready_lab()
+    lab.session = Session(
+        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.asleep, others
+    )
+    lab.settle()
+    return lab
+
+
+def test_nothing_is_sent_from_the_moment_that_somebody_opens_the_keyboard() -> None:
+    others = FakeOthers()
+    lab = watched_lab(others)
+    assert lab.session.ready
+    lab.key(4, 1, 2, pressed=True)
+    lab.run(0.05)
+    lab.events.clear()
+    lab.sent.clear()
+    others.come, others.program = Sign.OPENED, "vial"
+    lab.output.lights.want(LightOverlay(Rgb(1, 2, 3)), lab.now)
+    lab.run(1.6)
+    assert lab.sent == []
+    released, lost = lab.events
+    assert isinstance(released, KeyReleased)
+    assert lost == LinkLost("vial is using the keyboard")
+    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    assert lab.session.farewell() is None
+    others.program = None
+    lab.run(5.1)
+    assert lab.session.ready
+
+
+def test_a_keyboard_that_somebody_has_open_is_not_even_greeted() -> None:
+    others = FakeOthers("vial")
+    lab = SessionLab()
+    lab.session = Session(
+        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.asleep, others
+    )
+    lab.run(10)
+    assert lab.sent == []
+    assert lab.events == []
+    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    others.program = None
     lab.run(5.1)
     assert lab.session.ready
 
@@ -222,27 +313,3 @@ def test_a_running_link_is_paused_and_comes_back() -> None:
     finally:
         assert link.stop()
     assert [type(event) for event in events] == [LinkReady, LinkLost, LinkReady]
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc")
-def test_linux_tells_whether_another_process_has_the_keyboard_open(tmp_path: Path) -> None:
-    node = tmp_path / "hidraw7"
-    node.touch()
-    with node.open():
-        assert not is_open_elsewhere(str(node))  # our own handle does not count
-    script = "import sys; f = open(sys.argv[1]); print(flush=True); sys.stdin.read()"
-    other = subprocess.Popen(
-        [sys.executable, "-c", script, str(node)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert other.stdin is not None
-    assert other.stdout is not None
-    with other, other.stdin, other.stdout:
-        other.stdout.readline()
-        assert is_open_elsewhere(str(node))
-        other.stdin.close()
-        other.wait(10)
-        assert not is_open_elsewhere(str(node))
-
-
-def test_where_nobody_tells_nobody_is_there(tmp_path: Path) -> None:
-    assert not is_open_elsewhere("/dev/hidraw0", str(tmp_path / "no-proc"))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.events import BridgeEvent
+from firmware_bridge.neighbours import Others
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.stock_lights import StockLights, StockLightsOptions
@@ -37,11 +38,11 @@ class LightsDesk:
     def lights(
         self,
         options: StockLightsOptions = QUICK,
-        others_present: Callable[[], bool] = lambda: False,
+        others: Others | None = None,
     ) -> StockLights:
         lights = StockLights(
             self._open, self.events.append, self.store, options=options, sleep=lambda seconds: None,
-            wall_clock=lambda: time.time() + self.asleep, others_present=others_present,
+            wall_clock=lambda: time.time() + self.asleep, others=others,
         )  # fmt: skip
         self.all.append(lights)
         lights.start()

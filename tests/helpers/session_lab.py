@@ -111,6 +111,7 @@ class SessionLab:
 
     def _exchange(self) -> bool:
         moved = False
+        self.events += self.session.look_around(self.now)
         report = self.session.next_report(self.now)
         if report is not None:
             moved = True

@@ -18,12 +18,14 @@ from firmware_bridge.errors import DeviceGoneError, DevicePermissionError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link_state import LinkProblem, LinkState
+from firmware_bridge.neighbours import Sign
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.stock_lights import StockLights, StockLightsOptions
 from tests.helpers.lights_desk import QUICK, LightsDesk
+from tests.helpers.others import FakeOthers
 from tests.helpers.transports import DeafTransport, ScriptedTransport, WrappedTransport
 from tests.helpers.via_lab import ANSWER_S, transport_of
 from tests.helpers.via_peers import (
@@ -215,24 +217,20 @@ def test_another_program_is_left_alone_and_its_settings_stay(desk: LightsDesk) -
     assert desk.hue() == HUE_OWN
 
 
-def test_it_goes_on_when_the_program_has_closed_the_keyboard(
-    desk: LightsDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "firmware_bridge.neighbours.QuietTimes.__init__.__defaults__", (0.02, 0.1, None)
-    )
-    present = [True]
-    lights = desk.lights(others_present=lambda: present[0])
+def test_it_goes_on_when_the_program_has_closed_the_keyboard(desk: LightsDesk) -> None:
+    others = FakeOthers()
+    lights = desk.lights(replace(QUICK, hush_s=0.02, open_hush_s=0.05, quiet_s=0.1), others)
     lights.set_lights(BLUE)
     wait_until(lambda: lights._shown == BLUE)
-    desk.overhear(b"\x01\0\x0c", b"\x11\4")
+    others.program, others.come = "vial", Sign.OPENED
     assert lights.wait_for(LinkState.PAUSED, 10)
+    assert "vial is using the keyboard" in lights.advice
     count = len(desk.peer.writes)
     assert isinstance(desk.peer, ViaBoard)
     desk.peer.lights[3].saturation = 9  # the person's wish, in the other program
     time.sleep(0.3)
     assert len(desk.peer.writes) == count
-    present[0] = False
+    others.program = None
     assert lights.wait_for(LinkState.READY, 10)
     wait_until(lambda: lights._shown == BLUE)
     assert lights.stop()
