@@ -27,12 +27,12 @@ class XServer:
     def __init__(self) -> None:
         reader, writer = os.pipe()
         self._process = subprocess.Popen(
-            ["Xvfb", "-displayfd", str(writer), "-screen", "0", "320x200x24", "-nolisten", "tcp"],
+            ["Xvfb", "-displayfd", str(writer), "-screen", "0", "320x200x24", "-nolisten", "tcp", "-noreset"],
             pass_fds=[writer], stderr=subprocess.DEVNULL,
         )  # fmt: skip
         os.close(writer)
-        self.name = f":{os.read(reader, 16).decode().strip()}"
-        os.close(reader)
+        with os.fdopen(reader) as told:
+            self.name = f":{told.readline().strip()}"
 
     def kill(self) -> None:
         self._process.kill()
