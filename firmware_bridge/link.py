@@ -42,6 +42,7 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others
 from firmware_bridge.protocol.capabilities import Capabilities
 from firmware_bridge.protocol.messages import EventKinds, Offer, Status
+from firmware_bridge.sleep_clock import SleepClock, system_sleep_clock
 from firmware_bridge.transport.base import Transport
 
 _log = logging.getLogger(__name__)
@@ -63,7 +64,7 @@ class Link:
         listener: Callable[[BridgeEvent], None],
         *,
         clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        sleep_clock: SleepClock | None = None,
         client_source: SessionIdSource | None = None,
         options: LinkOptions | None = None,
         jitter: Callable[[], float] = random.random,
@@ -76,7 +77,7 @@ class Link:
         self._open_transport = open_transport
         self._listener = listener
         self._clock = clock
-        self._wall_clock = wall_clock
+        self._sleep_clock = sleep_clock or system_sleep_clock()
         self._ids = client_source or random_session_ids()
         self._options = options or LinkOptions()
         self._jitter = jitter
@@ -260,7 +261,7 @@ class Link:
     def _serve(self, transport: Transport) -> None:
         session = Session(
             transport.report_length, self._ids(), self._seqs, self._output, self._options,
-            self._stats, self._wall_clock, self._others,
+            self._stats, self._sleep_clock, self._others,
         )  # fmt: skip
         try:
             while not self._stopping.is_set():

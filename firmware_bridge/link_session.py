@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from firmware_bridge.errors import FrameError
@@ -43,6 +43,7 @@ from firmware_bridge.protocol.messages import (
     Release,
     Subscribe,
 )
+from firmware_bridge.sleep_clock import NAP_S, SleepClock
 from firmware_bridge.via.protocol import UNHANDLED
 
 _log = logging.getLogger(__name__)
@@ -80,11 +81,11 @@ class Session:
         output: Output,
         options: LinkOptions,
         stats: LinkStats,
-        wall_clock: Callable[[], float],
+        sleep_clock: SleepClock,
         others: Others | None = None,
     ) -> None:
         """`seqs` gives the number of each frame and outlives the session, so that an answer to a frame of the
-        session before never fits. `wall_clock` must go on while the computer sleeps. `others`: see `Link`.
+        session before never fits. `others`: see `Link`.
         """
         self._report_length = report_length
         self._ids = ids
@@ -92,14 +93,15 @@ class Session:
         self._output = output
         self._options = options
         self._stats = stats
-        self._wall_clock = wall_clock
+        self._sleep_clock = sleep_clock
+        self._slept = sleep_clock()
         self._quiet = QuietTimes(
             options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=others
         )
         self._phase = _Phase.GREETING
         self._request: _Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
-        self._subscribed_at = (0.0, 0.0)  # by clock and wall clock: the last SUBSCRIBE taken
+        self._began_ms = 0  # by which the keyboard names our subscription
         self._keys = KeyFeed(stats, output.offer.pressed)
         self._kinds = EventKinds(0)  # which the keyboard has acknowledged
         # On boards that send no event by themselves: the next POLL, and the last event.
@@ -129,8 +131,9 @@ class Session:
         """The report to write now; call `written` after it.
 
         Raises:
-            SessionEndedError: the keyboard left a frame unanswered too often.
+            SessionEndedError: the keyboard left a frame unanswered too often, or the computer was asleep.
         """
+        self._check_awake()
         if now < self._quiet.silent_until or not self._is_over_pause(now):
             return None
         request = self._request
@@ -264,6 +267,12 @@ class Session:
             kinds |= self._output.allowed & EventKinds.TYPING
         return kinds
 
+    def _check_awake(self) -> None:
+        """After a sleep the handle may be dead, and the keyboard has long given everything back."""
+        before, self._slept = self._slept, self._sleep_clock()
+        if self._slept - before > NAP_S and self._phase is not _Phase.PAUSED:
+            raise SessionEndedError(LinkProblem.SUSPENDED)
+
     def _encode(self, request: _Request) -> bytes:
         message = request.message
         frame = Frame(
@@ -298,12 +307,12 @@ class Session:
                 if self._answered(frame.seq, FrameType.HELLO, now) is not None:
                     self._meet(caps.capabilities)
             case FrameType.ACK:
-                done = Ack.unpack(frame.payload).done
-                if done is FrameType.HELLO:
+                ack = Ack.unpack(frame.payload)
+                if ack.done is FrameType.HELLO:
                     raise FrameError("type", "an ACK where CAPS must come")
-                request = self._answered(frame.seq, done, now)
+                request = self._answered(frame.seq, ack.done, now)
                 if request is not None:
-                    return self._acknowledged(request, now)
+                    return self._acknowledged(request, ack, now)
             case FrameType.NAK:
                 nak = Nak.unpack(frame.payload)
                 request = self._answered(frame.seq, nak.refused, now)
@@ -333,42 +342,48 @@ class Session:
         self.capabilities = board
         self._phase = _Phase.SUBSCRIBING
 
-    def _acknowledged(self, request: _Request, now: float) -> list[BridgeEvent]:
+    def _acknowledged(self, request: _Request, ack: Ack, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.POLL:
             options = self._options
             idle = now - self._event_at > options.events_idle_after_s
             self._poll_at = now + (options.events_idle_poll_s if idle else options.events_poll_s)
             return []
         if isinstance(request.message, Subscribe):
-            return self._subscribed(request.message.kinds, now)
+            return self._subscribed(request.message.kinds, ack.began_ms, now)
         assert request.channel is not None
         if request.channel.acknowledged() and request.channel is self._output.display:
             self._stats.shown_s = now - request.channel.wanted_at
         return []
 
-    def _subscribed(self, kinds: EventKinds, now: float) -> list[BridgeEvent]:
+    def _subscribed(self, kinds: EventKinds, began_ms: int, now: float) -> list[BridgeEvent]:
         board = self.capabilities
         assert board is not None
+        self._not_before = now + self._options.heartbeat_s
+        is_ours = self._phase is _Phase.READY and began_ms == self._began_ms
+        events: list[BridgeEvent] = []
+        if is_ours and EventKinds.CAPTURES not in kinds:
+            events = self._keys.end_capture(now)
+        elif not is_ours:
+            events = self._begin(began_ms, now)
         self._kinds = kinds
         self._output.offer.allow(board if EventKinds.TYPING in kinds else None)
-        at = (now, self._wall_clock())
-        before, self._subscribed_at = self._subscribed_at, at
-        self._not_before = now + self._options.heartbeat_s
+        if not self._announced:
+            self._announced = True
+            events.append(LinkReady(board))
+        return events
+
+    def _begin(self, began_ms: int, now: float) -> list[BridgeEvent]:
+        """A new subscription: of this session, or since the keyboard restarted or gave us up."""
         if self._phase is _Phase.READY:
-            gap = max(at[0] - before[0], at[1] - before[1])
-            if gap > self._options.longest_gap_s:
-                # The firmware gave our display back in between and began a new subscription.
-                raise SessionEndedError(LinkProblem.SUSPENDED)
-            return [] if EventKinds.CAPTURES in kinds else self._keys.end_capture(now)
+            _log.info("%s; all is sent anew", LinkProblem.RESTARTED)
         self._phase = _Phase.READY
         self.problem = None
+        self._began_ms = began_ms
+        lifted = self.lift_keys(now)
         self._keys.begin()
         self._poll_at = now if self._is_polled else float("inf")
         self._output.forget()
-        if self._announced:
-            return []
-        self._announced = True
-        return [LinkReady(board)]
+        return lifted
 
     def _refused(self, request: _Request, reason: NakReason, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.HELLO:

@@ -90,8 +90,6 @@ class LinkOptions:
     answer_timeout_s: float = 0.2
     retries: int = 2  # of one frame; after them the keyboard counts as silent
     heartbeat_s: float = 1.0
-    # A keyboard that got no SUBSCRIBE for 3 s has ended the subscription; 0.1 s is margin.
-    longest_gap_s: float = 2.9
     busy_retry_s: float = 1.0  # while another client is subscribed
     # Another program on the interface: silence after one answer of its own, after it opened the keyboard, and
     # after its last sign.

@@ -361,13 +361,21 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Keyboard: the frame of type `done` was carried out."""
+    """Keyboard: the frame of type `done` was carried out.
+
+    `began_ms`, of SUBSCRIBE only: the firmware's clock when the subscription began. Another value than before
+    means that the keyboard has forgotten the one before.
+    """
 
     type: ClassVar[FrameType] = FrameType.ACK
+    _layout: ClassVar[struct.Struct] = struct.Struct("<BH")
 
     done: FrameType
+    began_ms: int = 0
 
     def pack(self) -> bytes:
+        if self.done is FrameType.SUBSCRIBE:
+            return _pack(self._layout, "ack", self.done, self.began_ms)
         return bytes((self.done,))
 
     @classmethod
@@ -375,7 +383,9 @@ class Ack:
         value = _first_byte("ack", payload)
         if value > max(FrameType):
             raise FrameError("ack type", f"{value} is reserved")
-        return cls(FrameType(value))
+        if value != FrameType.SUBSCRIBE:
+            return cls(FrameType(value))
+        return cls(FrameType.SUBSCRIBE, _unpack(cls._layout, "ack", payload)[1])
 
 
 @dataclass(frozen=True, slots=True)

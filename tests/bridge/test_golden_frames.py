@@ -11,7 +11,7 @@ import enum
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from firmware_bridge.protocol.messages import (
     KeyReport,
     Message,
     Nak,
+    NakReason,
     Offer,
     Parts,
     Poll,
@@ -51,8 +52,29 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "frames"
 BOARD = BoardConfig(
     panel_width=128, panel_height=32, led_count=16, uid=bytes.fromhex("0123456789ab"), build=1
 )
-CLIENT = 0x2A
-FIRST, LAST = True, True
+CLIENT, STRANGER = 0x2A, 0x2B
+
+
+@dataclass(frozen=True)
+class Says:
+    """The host sends a frame."""
+
+    message: Message
+    first: bool = True
+    last: bool = True
+    client: int = CLIENT
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class Malformed:
+    """A payload that no message has."""
+
+    type: FrameType
+    payload: bytes
+
+    def pack(self) -> bytes:
+        return self.payload
 
 
 class Happening(enum.Enum):
@@ -64,46 +86,60 @@ class Happening(enum.Enum):
 
 
 Key = tuple[int, int, int, bool]  # row, column, keycode, pressed
-# (time in ms, what the host sends with FIRST and LAST, or what happens on the board)
-CONVERSATION: list[tuple[int, tuple[Message, bool, bool] | Key | int | Happening]] = [
-    (0, (SetStatus(Status.THINKING), FIRST, LAST)),  # refused: not subscribed
-    (1, (Hello(0x89ABCDEF, 1, 1), FIRST, LAST)),
-    (2, (Subscribe(EventKinds.KEYS | EventKinds.MACROS), FIRST, LAST)),
+Step = tuple[int, Says | Key | int | Happening]  # time in ms; an int is the number of a macro key
+HELLO = Says(Hello(0x89ABCDEF, 1, 1))
+SUBSCRIBE = Says(Subscribe(EventKinds.KEYS | EventKinds.MACROS))
+CONVERSATION: list[Step] = [
+    (0, Says(SetStatus(Status.THINKING))),  # refused: not subscribed
+    (1, HELLO),
+    (2, SUBSCRIBE),
     (100, (1, 2, 0x04, True)),
     (180, (1, 2, 0x04, False)),
-    (200, 3),  # companion key 3
-    (300, (TextRun(0, 0, "Hello from your"), FIRST, not LAST)),
-    (301, (TextRun(1, 0, "keyboard!"), not FIRST, LAST)),
-    (400, (TextRun(1, 8, "."), not FIRST, LAST)),
-    (500, (BitmapRun(0, 0, bytes(range(22))), FIRST, not LAST)),
-    (501, (BitmapRun(3, 126, b"\xff\x81"), not FIRST, LAST)),
-    (502, (BitmapRun(4, 0, b"\xff"), FIRST, LAST)),  # refused: there is no such page
-    (600, (LightsFill(LightEffect.BREATHE, Rgb(0, 64, 255)), FIRST, LAST)),
-    (601, (LightsRun(9, (Rgb(255, 0, 0), Rgb(0, 255, 0), Rgb(0, 0, 255))), FIRST, LAST)),
-    (602, (LightsForget(), FIRST, LAST)),
-    (603, (LightsOff(), FIRST, LAST)),
-    (700, (SetStatus(Status.LISTENING), FIRST, LAST)),
-    (800, (Release(Parts.DISPLAY | Parts.STATUS), FIRST, LAST)),
-    (900, (Subscribe(EventKinds(15)), FIRST, LAST)),
-    (901, (TextRun(0, 0, "1 brown"), FIRST, LAST)),
-    (902, (Offer(0, 1, 6), FIRST, LAST)),
+    (200, 3),
+    (300, Says(TextRun(0, 0, "Hello from your"), last=False)),
+    (301, Says(TextRun(1, 0, "keyboard!"), first=False)),
+    (400, Says(TextRun(1, 8, "."), first=False)),
+    (500, Says(BitmapRun(0, 0, bytes(range(22))), last=False)),
+    (501, Says(BitmapRun(3, 126, b"\xff\x81"), first=False)),
+    (502, Says(BitmapRun(4, 0, b"\xff"))),  # refused: there is no such page
+    (600, Says(LightsFill(LightEffect.BREATHE, Rgb(0, 64, 255)))),
+    (601, Says(LightsRun(9, (Rgb(255, 0, 0), Rgb(0, 255, 0), Rgb(0, 0, 255))))),
+    (602, Says(LightsForget())),
+    (603, Says(LightsOff())),
+    (700, Says(SetStatus(Status.LISTENING))),
+    (800, Says(Release(Parts.DISPLAY | Parts.STATUS))),
+    (900, Says(Subscribe(EventKinds(15)))),
+    (901, Says(TextRun(0, 0, "1 brown"))),
+    (902, Says(Offer(0, 1, 6))),
     (950, Happening.ACCEPT_KEY),
     (1000, Happening.CAPTURE_BEGINS),
     (1050, (1, 2, 0x04, True)),
     (1130, (1, 2, 0x04, False)),
     (1200, Happening.CAPTURE_ENDS),
-    (1300, (Release(Parts.SUBSCRIPTION), FIRST, LAST)),
+    (1300, Says(Release(Parts.SUBSCRIPTION))),
 ]
-POLLED_CONVERSATION: list[tuple[int, tuple[Message, bool, bool] | Key | int | Happening]] = [
-    (1, (Hello(0x89ABCDEF, 1, 1), FIRST, LAST)),
-    (2, (Subscribe(EventKinds.KEYS | EventKinds.MACROS), FIRST, LAST)),
-    (10, (Poll(), FIRST, LAST)),  # nothing yet
+POLLED: list[Step] = [
+    (1, HELLO),
+    (2, SUBSCRIBE),
+    (10, Says(Poll())),  # nothing yet
     (100, (1, 2, 0x04, True)),
-    (110, (Poll(), FIRST, LAST)),
+    (110, Says(Poll())),
+]
+REFUSED: list[Step] = [
+    (1, Says(Hello(0x89ABCDEF, 2, 3))),  # version
+    (2, Says(Subscribe(EventKinds.KEYS), version=2)),  # version
+    (3, Says(Poll())),  # type
+    (4, Says(Subscribe(EventKinds.KEYS), client=0)),  # range
+    (5, Says(Subscribe(EventKinds(15)))),  # unsupported
+    (6, SUBSCRIBE),
+    (7, replace(SUBSCRIBE, client=STRANGER)),  # busy
+    (8, Says(Malformed(FrameType.STATUS, b"\1\2"))),  # length
+    (9, Says(LightsOff())),  # unsupported
 ]
 CONVERSATIONS = {
     "v1": (BOARD, CONVERSATION),
-    "v1_polled": (replace(BOARD, features=BOARD.features | Feature.POLL), POLLED_CONVERSATION),
+    "v1_polled": (replace(BOARD, features=BOARD.features | Feature.POLL), POLLED),
+    "v1_refused": (replace(BOARD, led_count=0, features=Feature(0x2F)), REFUSED),
 }
 UNPACK: dict[tuple[str, FrameType], Callable[[bytes], Message]] = {
     ("host", FrameType.HELLO): Hello.unpack,
@@ -152,8 +188,16 @@ def converse(name: str) -> list[dict[str, Any]]:
     seq = 0
     for at_ms, what in conversation:
         match what:
-            case (message, first, last):
-                frame = Frame(message.type, CLIENT, seq, message.pack(), first, last)
+            case Says(message=message):
+                frame = Frame(
+                    message.type,
+                    what.client,
+                    seq,
+                    message.pack(),
+                    what.first,
+                    what.last,
+                    what.version,
+                )
                 report = encode(frame, board.report_length)
                 kind = type(message).__name__
                 lines.append({"ms": at_ms, "from": "host", "message": kind, "report": report.hex()})
@@ -187,6 +231,12 @@ def test_both_codecs_give_the_golden_conversation(name: str) -> None:
     assert converse(name) == golden(name)
 
 
+def test_every_reason_of_a_refusal_is_in_the_conversations() -> None:
+    frames = [decode(bytes.fromhex(line["report"])) for _, line in ALL]
+    reasons = {Nak.unpack(f.payload).reason for f in frames if f.type is FrameType.NAK}
+    assert reasons == set(NakReason)
+
+
 def test_every_kind_of_message_is_in_the_conversations() -> None:
     kinds = {(line["from"], decode(bytes.fromhex(line["report"])).type) for _, line in ALL}
     assert kinds == UNPACK.keys()
@@ -201,6 +251,8 @@ def test_python_reads_and_writes_each_golden_report(line: dict[str, Any]) -> Non
     report = bytes.fromhex(line["report"])
     frame = decode(report)
     assert encode(frame, len(report)) == report
+    if line["message"] == "Malformed":
+        return
     message = UNPACK[line["from"], frame.type](frame.payload)
     assert type(message).__name__ == line["message"]
     assert message.pack() == frame.payload

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firmware_bridge.display.frame import TextFrame
 from firmware_bridge.events import (
+    CaptureEnded,
     EventsDropped,
     KeyPressed,
     KeyReleased,
@@ -19,6 +21,7 @@ from firmware_bridge.link_state import LinkProblem, SessionEndedError
 from firmware_bridge.protocol.frames import Frame, FrameType, encode
 from firmware_bridge.protocol.messages import (
     Ack,
+    EventKinds,
     KeyRecord,
     KeyReport,
     RecordKind,
@@ -96,15 +99,70 @@ def test_keys_that_are_down_are_lifted_at_the_end() -> None:
     assert lab.session.lift_keys(lab.now) == []
 
 
-def test_a_keyboard_that_counts_from_zero_again_has_restarted() -> None:
+@pytest.mark.parametrize("lost_answers", [0, 1, 2])
+@pytest.mark.parametrize("keys_before", [0, 3, 100])
+def test_a_restart_between_two_heartbeats_is_noticed_and_mended_at_once(
+    lost_answers: int, keys_before: int
+) -> None:
     lab = ready_lab()
-    for key in range(100):
+    lab.output.show(TextFrame(("one", "two")), lab.now)
+    lab.run(0.2)
+    shown = lab.core.picture()
+    for key in range(keys_before):
+        lab.press(key, 1, key)
+        lab.settle()
+    lab.events.clear()
+    lab.power_cycle()
+    lab.sent.clear()
+    lab.to_host = lambda report: lose(report) if len(lab.sent) <= lost_answers else [report]
+    lab.run(0.8 + 0.2 * lost_answers + 0.1)
+    assert lab.session.ready
+    assert len(lab.events) == keys_before
+    assert all(isinstance(event, KeyReleased) for event in lab.events)
+    lab.run(0.1)
+    assert lab.core.picture() == shown
+    lab.press(0x06)  # the new subscription counts from 0
+    lab.settle()
+    assert isinstance(lab.events[-1], KeyPressed)
+    assert lab.stats.dropped == 0
+
+
+def test_a_keyboard_that_counts_from_zero_before_it_answered_has_restarted() -> None:
+    lab = ready_lab()
+    for key in range(3):
         lab.press(key)
         lab.settle()
+    record = KeyRecord(True, RecordKind.KEY, 0, 1, 9, 1)
+    with pytest.raises(SessionEndedError) as caught:
+        lab.give(from_keyboard(lab, KeyReport(0, 0, (record,)), 0))
+    assert caught.value.problem is LinkProblem.RESTARTED
+
+
+def test_a_capture_ends_with_a_restart() -> None:
+    lab = ready_lab()
+    lab.output.allowed = EventKinds.CAPTURES
+    lab.settle()
+    assert lab.core.begin_capture(lab.ms)
+    lab.core.task(lab.ms)
+    lab.settle()
     lab.power_cycle()
-    lab.run(1.1)  # the heartbeat subscribes the new firmware, which cannot tell
-    lab.press(1)
-    assert ended(lab, 0.1) is LinkProblem.RESTARTED
+    lab.run(1.1)
+    assert isinstance(lab.events[-1], CaptureEnded)
+    assert lab.session.ready
+
+
+def test_a_host_that_was_stopped_for_long_is_forgotten_and_comes_back() -> None:
+    """SIGSTOP, a debugger: no sleep of the computer, but the keyboard has given everything back."""
+    lab = ready_lab()
+    lab.output.show(TextFrame(("one", "two")), lab.now)
+    lab.run(0.2)
+    shown = lab.core.picture()
+    lab.now += 60
+    lab.core.task(lab.ms)
+    assert not lab.core.display_taken
+    lab.run(0.3)
+    assert lab.session.ready
+    assert lab.core.picture() == shown
 
 
 def test_output_to_a_keyboard_that_forgot_us_subscribes_again_and_comes_back() -> None:
@@ -137,7 +195,15 @@ def test_sleep_of_the_computer_ends_the_session() -> None:
     lab.output.show(TextFrame(("before",)), lab.now)
     lab.run(2)
     lab.asleep += 3600  # the monotonic clock stood still meanwhile
-    assert ended(lab, 1.5) is LinkProblem.SUSPENDED
+    assert ended(lab, 0.01) is LinkProblem.SUSPENDED
+
+
+def test_clocks_that_are_read_one_after_the_other_are_no_sleep() -> None:
+    lab = ready_lab()
+    for _ in range(50):
+        lab.asleep += 0.02
+        lab.run(0.05)
+    assert lab.session.ready
 
 
 def test_a_second_client_waits_until_the_first_one_ends() -> None:

@@ -30,7 +30,7 @@ from tests.helpers.transports import write_recording
 from tests.helpers.waiting import wait_until
 
 # A recording is played without its pauses, so no heartbeat may fall between its updates.
-OPTIONS = LinkOptions(heartbeat_s=30.0, longest_gap_s=60.0, backoff_first_s=0.01, search_s=0.01)
+OPTIONS = LinkOptions(heartbeat_s=30.0, backoff_first_s=0.01, search_s=0.01)
 ONE, TWO = b"\1" * 32, b"\2" * 32
 
 

@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from firmware_bridge.protocol.frames import Frame, FrameType
 from firmware_bridge.protocol.messages import (
+    Ack,
     EventKinds,
     KeyRecord,
     KeyReport,
@@ -32,7 +33,9 @@ class CoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.owner: int | None = None
         self.kinds = EventKinds(0)
+        self.began = 0
         self.renewed = 0
+        self.capturing = False
         self.ring: deque[KeyRecord] = deque()
         self.index = 0
         self.dropped = 0
@@ -60,6 +63,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     def _forget(self) -> None:
         self.owner, self.kinds = None, EventKinds(0)
+        self.capturing = False
         self.ring.clear()
         self.index = self.dropped = 0
 
@@ -84,21 +88,24 @@ class CoreMachine(RuleBasedStateMachine):
         return done
 
     def _ack(self, kind: FrameType, client: int) -> None:
-        self._answer(("ACK", (client, bytes((kind,)))))
+        self._answer(("ACK", (client, Ack(kind, self.began & 0xFFFF).pack())))
 
     def _busy(self, kind: FrameType, client: int) -> None:
         self._answer(("NAK", (client, bytes((kind, NakReason.BUSY)))))
 
     # Operations.
 
-    @rule(client=st.integers(1, 2), kinds=st.sampled_from([EventKinds(n) for n in range(4)]))
+    @rule(client=st.integers(1, 2), kinds=st.integers(0, 15).map(EventKinds))
     def subscribe(self, client: int, kinds: EventKinds) -> None:
         if not self._frame(FrameType.SUBSCRIBE, bytes((kinds,)), client):
             return
         if self.owner not in (None, client):
             self._busy(FrameType.SUBSCRIBE, client)
             return
+        if self.owner is None:
+            self.began = self.bench.now
         self.owner, self.kinds, self.renewed = client, kinds, self.bench.now
+        self.capturing = self.capturing and EventKinds.CAPTURES in kinds
         self._ack(FrameType.SUBSCRIBE, client)
 
     @rule(client=st.integers(1, 2), parts=st.sampled_from([Parts.DISPLAY, Parts.SUBSCRIPTION]))
@@ -126,10 +133,41 @@ class CoreMachine(RuleBasedStateMachine):
         event = KeyRecord(pressed, RecordKind.MACRO, number, 0, 0, self.bench.now % 65536)
         assert taken == self._record(EventKinds.MACROS, event)
 
-    def _record(self, kind: EventKinds, event: KeyRecord) -> bool:
+    @rule(count=st.integers(1, 20), pressed=st.booleans())
+    def captured_keys(self, count: int, pressed: bool) -> None:
+        for number in range(count):
+            taken = self.bench.core.captured_key_event(number, 3, 4, pressed, self.bench.now)
+            device_ms = self.bench.now % 65536
+            event = KeyRecord(pressed, RecordKind.KEY, number, 3, 4, device_ms, captured=True)
+            assert taken == self._record(EventKinds.KEYS, event)
+
+    @rule()
+    def begin_capture(self) -> None:
+        event = KeyRecord(True, RecordKind.CAPTURE, 0, 0, 0, self.bench.now % 65536)
+        expected = self.capturing or self._record(EventKinds.CAPTURES, event, kept=1)
+        assert self.bench.core.begin_capture(self.bench.now) == expected
+        self.capturing = expected
+
+    @rule()
+    def end_capture(self) -> None:
+        self.bench.core.end_capture(self.bench.now)
+        if self.capturing:
+            event = KeyRecord(False, RecordKind.CAPTURE, 0, 0, 0, self.bench.now % 65536)
+            assert self._record(EventKinds.CAPTURES, event, kept=0)
+        self.capturing = False
+
+    @rule()
+    def accept_key(self) -> None:
+        """Nothing is shown here, so nothing is typed; the host is told so."""
+        assert self.bench.core.accept(self.bench.now) == ""
+        event = KeyRecord(True, RecordKind.ACCEPT, 0, 0, 0, self.bench.now % 65536)
+        self._record(EventKinds.TYPING, event)
+
+    def _record(self, kind: EventKinds, event: KeyRecord, kept: int | None = None) -> bool:
+        """`kept` places stay free for the end of a capture."""
         if not self.kinds & kind:
             return False
-        if len(self.ring) == RING:
+        if len(self.ring) + (int(self.capturing) if kept is None else kept) >= RING:
             self.dropped = min(self.dropped + 1, 255)
             return False
         self.ring.append(event)
@@ -161,6 +199,7 @@ class CoreMachine(RuleBasedStateMachine):
     @invariant()
     def same(self) -> None:
         assert self.got == self.expected
+        assert self.bench.core.capturing == self.capturing
 
 
 CoreMachine.TestCase.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

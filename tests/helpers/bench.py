@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
 from firmware_bridge.protocol.messages import (
+    Ack,
     EventKinds,
     KeyReport,
     Message,
@@ -81,7 +82,8 @@ class Bench:
     ) -> None:
         """Send a message that must get ACK."""
         answer = self.say(message, client, first, last)
-        assert (answer.type, answer.payload) == (FrameType.ACK, bytes((message.type,)))
+        assert answer.type == FrameType.ACK
+        assert Ack.unpack(answer.payload).done == message.type
 
     def refusal(self, message: Message, client: int = CLIENT) -> NakReason:
         """Send a message that must get NAK; the reason."""

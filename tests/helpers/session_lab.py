@@ -45,7 +45,7 @@ class SessionLab:
         client: int = 7,
     ) -> None:
         self.now = 1000.0
-        self.asleep = 0.0  # added to the wall clock only
+        self.asleep = 0.0  # how long the computer has slept
         self.options = options or LinkOptions()
         self.stats = LinkStats()
         self.output = Output(self.options)
@@ -74,7 +74,7 @@ class SessionLab:
             self.output,
             self.options,
             self.stats,
-            lambda: self.now + self.asleep,
+            lambda: self.asleep,
         )
 
     def power_cycle(self) -> None:

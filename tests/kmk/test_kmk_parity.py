@@ -83,7 +83,7 @@ def test_same_answers_same_lights_same_text(
     for number, (wait, report) in enumerate([(0, SUBSCRIBE), *sequence]):
         passed += wait
         ticks = (now + passed) % 2**29
-        assert core.receive(report, passed) == session.receive(report, ticks)
+        assert core.receive(report, now + passed) == session.receive(report, ticks)
         for key in range(keys[number % len(keys)]):
             core.key_event(1, key, 4, True, ticks)
             session.key(1, key, 4, True, ticks)
@@ -91,12 +91,12 @@ def test_same_answers_same_lights_same_text(
             session.macro(key, False, ticks)
         for _ in range(4):  # the C core sends up to 4 frames in one task
             session.task(ticks)
-        core.task(passed)
+        core.task(now + passed)
         # the widths differ by 2 pixels, which hold no character
         assert [without_width(r) for r in from_python] == [without_width(r) for r in from_c]
-        colours = [session.lights.color(led, passed) for led in range(5)]
+        colours = [session.lights.color(led, now + passed) for led in range(5)]
         assert colours == [
-            None if c is None else (c.red, c.green, c.blue) for c in core.led_colors(passed)
+            None if c is None else (c.red, c.green, c.blue) for c in core.led_colors(now + passed)
         ]
         assert core.status == session.status
         assert core.display_taken == (session.text is not None or session.status != 0)

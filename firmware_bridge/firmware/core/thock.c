@@ -148,8 +148,15 @@ static void answer(thock_t *core, const thock_frame_t *frame, uint8_t reason)
     thock_frame_begin(core->reply, length, reason == THOCK_DONE ? THOCK_TYPE_ACK : THOCK_TYPE_NAK, frame->client,
                       frame->seq);
     payload[0] = frame->type;
-    payload[1] = reason; /* an ACK's unused byte is 0, and so is THOCK_DONE */
-    thock_frame_end(core->reply, length, reason == THOCK_DONE ? 1 : 2);
+    if (reason != THOCK_DONE) {
+        payload[1] = reason;
+        thock_frame_end(core->reply, length, 2);
+    } else if (frame->type == THOCK_TYPE_SUBSCRIBE) {
+        thock_put_u16(payload + 1, core->began_ms);
+        thock_frame_end(core->reply, length, 3);
+    } else {
+        thock_frame_end(core->reply, length, 1);
+    }
 }
 
 static void answer_hello(thock_t *core, const thock_frame_t *frame)
@@ -222,6 +229,9 @@ static uint8_t subscribe(thock_t *core, const thock_frame_t *frame, uint32_t now
     }
     if (!(events & THOCK_WANT_ACCEPT)) {
         thock_offer_reset(core);
+    }
+    if (core->client == 0) {
+        core->began_ms = (uint16_t)now_ms;
     }
     core->client = frame->client;
     core->events = events;

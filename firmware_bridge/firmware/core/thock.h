@@ -78,7 +78,8 @@ typedef struct thock {
 
     uint8_t client; /* who is subscribed; 0: nobody */
     uint8_t events; /* which kinds of events the client wants */
-    uint32_t subscribed_ms;
+    uint16_t began_ms;      /* clock when the subscription began, by which the host knows it again */
+    uint32_t subscribed_ms; /* clock of the last SUBSCRIBE */
     bool reply_waits;
     uint8_t reply[THOCK_REPORT_LENGTH];
 

@@ -48,6 +48,7 @@ class Session:
         self._client = 0
         self._wanted = 0
         self._subscribed_at = 0
+        self._began = 0
         self._ring = []
         self._dropped = 0
         self._key_seq = 0
@@ -129,7 +130,8 @@ class Session:
         elif kind == _HELLO:
             self._reply = make_report(_HELLO, client, seq, self._caps(payload))
         else:
-            self._reply = make_report(_ACK, client, seq, bytes((kind,)))
+            began = (self._began & 0xFF, self._began >> 8) if kind == _SUBSCRIBE else ()
+            self._reply = make_report(_ACK, client, seq, bytes((kind,) + began))
         self._send_reply()
         return True
 
@@ -195,6 +197,8 @@ class Session:
             return _N_RANGE
         if wanted > KEYS | MACROS:  # captures, accept key
             return _N_UNSUPPORTED
+        if not self._client:
+            self._began = now & 0xFFFF
         self._client = client
         self._wanted = wanted
         self._subscribed_at = now
