@@ -30,6 +30,7 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.messages import Offer, Status
+from firmware_bridge.sleep_clock import NAP_S, SleepClock, system_sleep_clock
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.conversation import (
@@ -61,7 +62,6 @@ class StockLightsOptions:
     hush_s: float = 0.25  # these three: see `QuietTimes`
     open_hush_s: float = 1.5
     quiet_s: float = 5.0
-    longest_gap_s: float = 10.0  # between two turns; more means that the computer slept
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try
     backoff_limit_s: float = 8.0
@@ -83,7 +83,7 @@ class StockLights:
         store: BaselineStore,
         *,
         clock: Callable[[], float] = time.monotonic,
-        wall_clock: Callable[[], float] = time.time,
+        sleep_clock: SleepClock | None = None,
         sleep: Callable[[float], None] = time.sleep,
         options: StockLightsOptions | None = None,
         jitter: Callable[[], float] = random.random,
@@ -94,7 +94,7 @@ class StockLights:
         self._listener = listener
         self._store = store
         self._clock = clock
-        self._wall_clock = wall_clock
+        self._sleep_clock = sleep_clock or system_sleep_clock()
         self._sleep = sleep
         self._options = options or StockLightsOptions()
         self._jitter = jitter
@@ -109,7 +109,7 @@ class StockLights:
         self._suspended = False
         self._shown: LightOverlay | None = None  # None: not known
         self._free_at = float("-inf")
-        self._seen_at = (0.0, 0.0)  # the last turn, by clock and wall clock
+        self._slept = 0.0  # by the sleep clock, at the last turn
         self._transport: Transport | None = None
         self._failures = 0
 
@@ -279,7 +279,7 @@ class StockLights:
         )
         found: FoundBoard | None = None
         moods: Moods | None = None
-        self._seen_at = (self._clock(), self._wall_clock())
+        self._slept = self._sleep_clock()
         while not self._stopping.is_set():
             try:
                 if found is None or moods is None:
@@ -322,9 +322,8 @@ class StockLights:
 
     def _check_awake(self) -> None:
         """After sleep the keyboard may have lost its power, and with it both our colours and our ground."""
-        now = (self._clock(), self._wall_clock())
-        before, self._seen_at = self._seen_at, now
-        if max(now[0] - before[0], now[1] - before[1]) > self._options.longest_gap_s:
+        before, self._slept = self._slept, self._sleep_clock()
+        if self._slept - before > NAP_S:
             raise SessionEndedError(LinkProblem.SUSPENDED)
 
     def _wait_out(self, conversation: Conversation, reason: BridgeError) -> None:
@@ -354,7 +353,7 @@ class StockLights:
                 problem = LinkProblem.OTHER_PROGRAM
             if conversation.stats.foreign != heard:  # Vial asks 5 times a second how far it is
                 until = self._clock() + self._options.unlock_check_s
-        self._seen_at = (self._clock(), self._wall_clock())
+        self._slept = self._sleep_clock()
 
     def _be_ready(self, found: FoundBoard, transport: Transport) -> None:
         if self._state is LinkState.READY:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from firmware_bridge.errors import DeviceGoneError
@@ -42,7 +41,7 @@ class LightsDesk:
     ) -> StockLights:
         lights = StockLights(
             self._open, self.events.append, self.store, options=options, sleep=lambda seconds: None,
-            wall_clock=lambda: time.time() + self.asleep, others=others,
+            sleep_clock=lambda: self.asleep, others=others,
         )  # fmt: skip
         self.all.append(lights)
         lights.start()
