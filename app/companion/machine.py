@@ -11,6 +11,7 @@ import enum
 from collections.abc import Callable
 
 from app.companion import messages as to_companion
+from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
 from app.companion.lights import load_palette
@@ -132,6 +133,7 @@ class CompanionMachine:
                 | to_companion.CancelReply()
                 | to_companion.Forget()
                 | to_companion.Configure()
+                | to_companion.FocusChanged()
                 | to_companion.Stop()
             ):
                 self._command(message)
@@ -262,6 +264,11 @@ class CompanionMachine:
             case to_companion.Forget():
                 self._wipe()
                 self._notify(tr("forgotten"))
+            case to_companion.FocusChanged() if not self._is_paused:
+                self._keys.forget()
+                self._mode.edited(TextUnknown(), self._now())
+            case to_companion.FocusChanged():
+                pass  # no text is kept
             case to_companion.Configure(settings=settings):
                 self._configure(settings)
             case to_companion.Stop():

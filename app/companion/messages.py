@@ -63,6 +63,11 @@ class Configure:
 
 
 @dataclass(frozen=True, slots=True)
+class FocusChanged:
+    """Another program came to the front: what is typed next goes into another text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Wipe everything, give the keyboard back and end the thread."""
 
@@ -75,5 +80,7 @@ class EngineChanged:
     detail: str = ""
 
 
-CompanionCommand = SetMode | Ask | Pause | Resume | CancelReply | Forget | Configure | Stop
+CompanionCommand = (
+    SetMode | Ask | Pause | Resume | CancelReply | Forget | FocusChanged | Configure | Stop
+)
 Message = CompanionCommand | EngineChanged | BridgeEvent | Event

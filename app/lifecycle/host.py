@@ -6,15 +6,24 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from app.companion.messages import Ask, CancelReply, Configure, Forget, Message, SetMode
+from app.companion.messages import (
+    Ask,
+    CancelReply,
+    Configure,
+    FocusChanged,
+    Forget,
+    Message,
+    SetMode,
+)
 from app.companion.state import CompanionState
 from app.config.problems import Problem
 from app.config.store import Changes, SettingsStore, merged
 from app.lifecycle.engine_switch import EngineSwitch
-from app.lifecycle.pauses import Pauses
+from app.lifecycle.pauses import PauseReason, Pauses
+from app.profiles import Surroundings, effective, fitting
 from app.settings import ModeName, Settings
 
 _log = logging.getLogger(__name__)
@@ -25,12 +34,16 @@ _OF_THE_ENGINE = ("model", "max_context")
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """One moment: the companion, and what it does not know itself. `keyboard` is the product name."""
+    """One moment: the companion, and what it does not know itself. `keyboard` is the product name.
+
+    `settings` are those of the file, `profile` names the one that holds over them ("": none).
+    """
 
     companion: CompanionState
     settings: Settings
     keyboard: str = ""
     paused_s: float | None = None
+    profile: str = ""
 
 
 Listener = Callable[[HostState], None]
@@ -57,7 +70,8 @@ class CompanionHost:
         self._overrides = dict(overrides)
         self._keyboard_name = keyboard_name
         self._listeners: tuple[Listener, ...] = ()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held while the file is written
+        self._place_lock = threading.Lock()  # never held for long
         loaded = store.load()
         self.problems: tuple[Problem, ...] = loaded.problems
         self.settings = self._with_overrides(loaded.settings)
@@ -65,6 +79,8 @@ class CompanionHost:
         self.show_page = show_page
         self.quit = quit_
         self._companion: CompanionState | None = None
+        self._surroundings = Surroundings()
+        self._profile: str | None = None
 
     @property
     def state(self) -> HostState | None:
@@ -72,7 +88,9 @@ class CompanionHost:
         companion = self._companion
         if companion is None:
             return None
-        return HostState(companion, self.settings, self._keyboard_name(), self.pauses.left_s)
+        return HostState(
+            companion, self.settings, self._keyboard_name(), self.pauses.left_s, self._profile or ""
+        )
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with each new state, on the thread that it came on. It must return soon."""
@@ -82,6 +100,8 @@ class CompanionHost:
         """A subscriber of the companion."""
         self._companion = companion
         self.pauses.observe(companion)
+        name = self._keyboard_name() if companion.keyboard is not None else ""
+        self._move(lambda place: replace(place, keyboard=(name,) if name else ()))
         self._tell()
 
     # ---------------------------------------------------------------- commands
@@ -137,11 +157,17 @@ class CompanionHost:
             stored = self._store.change(changes)
             self._overrides = {k: v for k, v in self._overrides.items() if k not in changes}
             old, self.settings = self.settings, self._with_overrides(stored)
-            self._post(Configure(self.settings))
+            with self._place_lock:
+                self._follow_profile()
             if any(getattr(old, n) != getattr(self.settings, n) for n in _OF_THE_ENGINE):
                 self._engine.load(self.settings)
         self._tell()
         return self.settings
+
+    def application_changed(self, name: str) -> None:
+        """Another program is in front; "": which one is not known."""
+        self._post(FocusChanged())
+        self._move(lambda place: replace(place, application=name))
 
     def close(self) -> None:
         """Nothing happens by itself any more."""
@@ -152,6 +178,26 @@ class CompanionHost:
             return settings
         values: dict[str, Any] = settings.model_dump()
         return Settings.model_validate(merged(values, self._overrides))
+
+    def _move(self, change: Callable[[Surroundings], Surroundings]) -> None:
+        with self._place_lock:
+            now = change(self._surroundings)
+            if now == self._surroundings:
+                return
+            self._surroundings = now
+            if fitting(self.settings.profiles, now) == self._profile:
+                return
+            self._follow_profile()
+        self._tell()
+
+    def _follow_profile(self) -> None:
+        """Work by the settings as they are here and now."""
+        self._profile = fitting(self.settings.profiles, self._surroundings)
+        self._post(Configure(effective(self.settings, self._profile)))
+        if self._profile is not None and self.settings.profiles[self._profile].off:
+            self.pauses.begin(PauseReason.PROFILE)
+        else:
+            self.pauses.end(PauseReason.PROFILE)
 
     def _tell(self) -> None:
         state = self.state

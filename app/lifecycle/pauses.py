@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why no keys are read: the person said so, the session is locked, the computer sleeps.
+"""Why no keys are read: the person said so, a profile does, the session is locked, the computer sleeps.
 
 The companion is paused while there is any reason. Each reason ends by itself, so unlocking does not end
 the pause of a person.
@@ -22,6 +22,7 @@ class PauseReason(enum.Enum):
     PERSON = "person"
     LOCKED = "locked"
     ASLEEP = "asleep"
+    PROFILE = "profile"
 
 
 class Pauses:
@@ -65,7 +66,8 @@ class Pauses:
     def end(self, reason: PauseReason) -> None:
         """It is over."""
         with self._lock:
-            self._drop(reason)
+            if reason in self._reasons:
+                self._drop(reason)
 
     def observe(self, state: CompanionState) -> None:
         """Follow the pause key of the keyboard. It cannot end a pause of the system."""
