@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import View
-from app.companion.picture import Size, clipped, padded, tail, wrapped
+from app.companion.picture import Size, padded, tail, wrapped
 from app.i18n import Translate
 from engine.client import EngineState
 from firmware_bridge.lights.overlay import LightOverlay
@@ -48,12 +48,13 @@ def engine_view(
             status, lights = Status.ERROR, palette[Cue.TROUBLE]
         case _:
             status, lights = Status.LISTENING, DARK
-    lines = padded(wrapped(text, size), size.rows - 1)
-    return View((*lines, *(tail(typed, size, 1) if typed else [])), status, lights)
+    end = tail(typed, size, 1) if typed else []
+    return View((*padded(wrapped(text, size), size.rows - len(end)), *end), status, lights)
 
 
 def with_notice(view: View, notice: str, size: Size) -> View:
-    """`view` with `notice` in its last line, or beside its art."""
-    line = clipped(notice, size.columns, size)
-    lines = () if view.art is not None else padded(view.lines, size.rows - 1)
-    return replace(view, lines=(*lines, line), has_more=False)
+    """`view` with `notice` in its last lines, one if that is enough, or beside its art."""
+    if view.art is not None:
+        return replace(view, lines=(notice,))
+    end = wrapped(notice, size)[: max(size.rows // 2, 1)]
+    return replace(view, lines=(*padded(view.lines, size.rows - len(end)), *end), has_more=False)

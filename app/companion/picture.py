@@ -103,7 +103,7 @@ def padded(lines: Sequence[str], rows: int) -> list[str]:
 
 def picture(lines: Sequence[str], size: Size, *, has_more: bool = False) -> TextFrame:
     """Exactly `size.rows` lines, none longer than the display nor over the glyph's cell."""
-    rows = [line[: size.columns] for line in padded(lines, size.rows)]
+    rows = [ascii_of(line)[: size.columns] for line in padded(lines, size.rows)]
     if rows:
         rows[0] = rows[0][: max(size.columns - 1, 0)]
     if len(rows) > 1 and has_more:

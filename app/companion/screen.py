@@ -9,13 +9,15 @@ from app.companion.status_bar import BAR_HEIGHT, Situation, StatusBar
 from app.companion.typefaces import Typefaces
 from app.settings import TextSize
 from firmware_bridge.display.canvas import Canvas, PixelArt
-from firmware_bridge.display.frame import DisplayFrame
+from firmware_bridge.display.frame import DisplayFrame, TextFrame
+from firmware_bridge.display.layout import wrap
 from firmware_bridge.display.pixel_font import PixelFont
+from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 
 _LARGE_FROM = 96  # pixels of width that are enough for large letters
 _LEADING = 2  # most pixels between two lines
-_BESIDE_COLUMNS = 10  # of lines that stand beside art
+_BESIDE_COLUMNS = 8  # of lines that stand beside art
 # Where a picture stands in each minute, against burn-in: pixels to the right and down from the corner.
 _PLACES = ((0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1))
 _UNKNOWN = Size(columns=21, rows=4)
@@ -56,6 +58,8 @@ class Screen:
     def frame(self, view: View, situation: Situation, size: Size, now: float) -> DisplayFrame:
         """The picture of `view`, made for `size`; `now` in seconds moves it a little every minute."""
         board = self._board
+        if board is None and not all(map(is_plain, view.lines)):
+            return TextFrame(())  # it waits for a board, which may have pixels
         if board is None or size.font is None:
             return picture(view.lines, size, has_more=view.has_more)
         place = _PLACES[int(now // 60) % len(_PLACES)]
@@ -106,23 +110,25 @@ def _draw_art(
 ) -> None:
     """As large as whole pixels allow; the lines beside the art, or below it where that leaves it larger."""
     width, room = canvas.width, canvas.height - BAR_HEIGHT
-    text_height = len(lines) * font.height
-    text_width = _BESIDE_COLUMNS * font.column
-    beside = min((width - text_width) // art.width, room // art.height)
-    below = min(width // art.width, (room - text_height) // art.height)
+    beside = min((width - _BESIDE_COLUMNS * font.column) // art.width, room // art.height)
+    if (room - len(lines) * font.height) // art.height < 1:
+        lines = (" ".join(lines),)
+    below = min(width // art.width, (room - len(lines) * font.height) // art.height)
     scale = max(beside, below, 1)
     across, down = art.width * scale, art.height * scale
-    if beside >= below:
-        gap = (width - across - text_width) // 3
+    if beside >= scale:
+        gap = (width - across - _BESIDE_COLUMNS * font.column) // 3
         canvas.art(gap, BAR_HEIGHT + (room - down) // 2, art, scale)
-        left, top = 2 * gap + across, BAR_HEIGHT + (room - text_height) // 2
-        for row, line in enumerate(lines):
-            shown = clipped(line, (width - left) // font.column, size)
-            canvas.text(left, top + row * font.height, shown, font)
+        left = 2 * gap + across
+        columns = (width - left) // font.column
+        shown = [part for line in lines for part in wrap(line, columns, font.columns)]
+        top = BAR_HEIGHT + max((room - len(shown) * font.height) // 2, 0)
+        for row, line in enumerate(shown):
+            canvas.text(left, top + row * font.height, line, font)
         return
-    gap = max((room - down - text_height) // 3, 0)
+    gap = max((room - down - len(lines) * font.height) // 3, 0)
     canvas.art((width - across) // 2, BAR_HEIGHT + gap, art, scale)
     for row, line in enumerate(lines):
-        shown = clipped(line, size.columns, size)
-        left = (width - font.width(shown)) // 2
-        canvas.text(left, BAR_HEIGHT + 2 * gap + down + row * font.height, shown, font)
+        text = clipped(line, size.columns, size)
+        top = BAR_HEIGHT + 2 * gap + down + row * font.height
+        canvas.text((width - font.width(text)) // 2, top, text, font)

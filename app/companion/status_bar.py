@@ -16,6 +16,7 @@ from firmware_bridge.display.spelling import spelled
 
 BAR_HEIGHT = 8
 _GAP = 3  # pixels between two signs
+_LEAST_TITLE = 32  # pixels; in less room a title says nothing
 _CELL = (
     6  # the firmware's characters; the last two of the row are its own signs for capture and status
 )
@@ -77,7 +78,8 @@ class StatusBar:
             if left + art.width <= right:
                 canvas.art(left, top, art)
                 left += art.width + _GAP
-        canvas.text(left, top, self._fitting(title, right - left), self._font)
+        if right - left >= _LEAST_TITLE:
+            canvas.text(left, top, self._fitting(title, right - left), self._font)
 
     def _fitting(self, title: str, room: int) -> str:
         """The beginning of `title` that fits `room` pixels, with an ellipsis if that is not all."""

@@ -45,7 +45,7 @@ def wrap(text: str, columns: int, width: Callable[[str], int] = one_column) -> l
                 rest = rest.lstrip()  # rather lose an indentation than break the word behind it
                 continue
             if not line:
-                cut = max(fitting, 1)
+                cut = _hard_break(rest, max(fitting, 1))
                 if cut == len(rest):
                     break  # one character that is wider than the line
                 line = rest[:cut]
@@ -72,11 +72,19 @@ def _break(text: str, most: int) -> int:
     return next((i for i in range(most, 0, -1) if _may_break(text[i - 1], text[i])), 0)
 
 
+def _hard_break(text: str, most: int) -> int:
+    """Where to break a word that is longer than a line; it may be all of `text`."""
+    if most >= len(text):
+        return len(text)
+    return next((i for i in range(most, 0, -1) if _may_part(text[i - 1], text[i])), most)
+
+
 def _may_break(before: str, after: str) -> bool:
-    if after == " ":
-        return True
-    if not (is_wide(before) or is_wide(after)):
-        return False
+    return after == " " or ((is_wide(before) or is_wide(after)) and _may_part(before, after))
+
+
+def _may_part(before: str, after: str) -> bool:
+    """Whether one line may end with `before` and the next begin with `after`."""
     return not (
         after in _NEVER_FIRST
         or before in _NEVER_LAST

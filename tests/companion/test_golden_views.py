@@ -1,93 +1,139 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the modes look like on the OLED, drawn by the firmware core: PNGs in tests/golden/oled."""
+"""What every mode looks like on every display in both languages, as the firmware core draws it.
+
+The sheets in tests/golden/oled/views hold all scenes of one display and one language, each pixel 4 x 4.
+"""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import pytest
 
-from app.companion.messages import Pause
+from app.companion.messages import Pause, SetMode
+from app.companion.modes.moods import load_moods
+from app.i18n import Language
 from app.settings import ModeName, Settings
 from engine.client import EngineState
 from engine.messages import LabelChosen, ReplyGrew
 from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.firmware.virtual_core import BoardConfig
-from firmware_bridge.link import Link
-from firmware_bridge.link_state import LinkState
-from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
-from tests.helpers.companion import Desk
-from tests.helpers.golden import assert_golden
-from tests.helpers.waiting import wait_until
+from tests.helpers.board_desk import BoardDesk
+from tests.helpers.golden import assert_sheet
 
-REPLY = (
-    "The sky is blue because of a process called Rayleigh scattering, which occurs when light "
-    "encounters molecules of air."
-)
+BOARDS = {
+    "128x32": BoardConfig(panel_width=128, panel_height=32),
+    "128x64": BoardConfig(panel_width=128, panel_height=64),
+    "64x128": BoardConfig(panel_width=64, panel_height=128),
+    "64x48": BoardConfig(panel_width=64, panel_height=48),
+    "32x128": BoardConfig(panel_width=128, panel_height=32, rotation=1),
+    "48x64": BoardConfig(panel_width=64, panel_height=48, rotation=3),
+}
+REPLIES = {
+    Language.EN: "The sky is blue because of a process called “Rayleigh scattering”, which occurs "
+    "when light meets molecules of air.",
+    Language.ZH_CN: "天空之所以是蓝色的，是因为“瑞利散射”（Rayleigh scattering）：阳光中的蓝光比红光"
+    "更容易被空气分子散射。",
+}
 
 
-def suggestions(rows: int) -> Desk:
-    desk = Desk(rows=rows)
+def suggestions(desk: BoardDesk) -> None:
     desk.type("Please bring the hel", gap_s=0.005)
     desk.advance(0.2)
     desk.suggest(("p", 0.61), ("met", 0.2), ("icopter", 0.05))
-    return desk
 
 
-def question(rows: int) -> Desk:
-    desk = Desk(Settings(mode=ModeName.CHAT), rows=rows)
-    desk.type("Why is the sky blue?")
-    return desk
+def hanzi_suggested(desk: BoardDesk) -> None:
+    desk.type("Hello in Chinese: ", gap_s=0.005)
+    desk.advance(0.2)
+    desk.suggest(("你好", 0.61), ("你们好", 0.2), ("您好", 0.05))
 
 
-def reply(rows: int) -> Desk:
-    desk = question(rows)
+def chat_begun(desk: BoardDesk) -> None:
+    desk.post(SetMode(ModeName.CHAT))
+    desk.advance(3)
+
+
+def question(desk: BoardDesk) -> None:
+    chat_begun(desk)
+    desk.type("Why is the sky blue?", gap_s=0.01)
+
+
+def thinking(desk: BoardDesk) -> None:
+    question(desk)
     desk.type("\n")
-    desk.post(ReplyGrew(request=desk.request, text=REPLY))
-    return desk
 
 
-def mood(rows: int) -> Desk:
-    desk = Desk(Settings(mode=ModeName.REACT), rows=rows)
-    desk.type("it works!\n")
-    desk.post(LabelChosen(request=desk.request, label="happy", probability=0.75, milliseconds=3))
-    return desk
+def reply(desk: BoardDesk) -> None:
+    thinking(desk)
+    language = desk.companion._machine._desk.settings.language
+    desk.post(ReplyGrew(request=desk.request, text=REPLIES[language]))
 
 
-def restart(rows: int) -> Desk:
-    desk = Desk(rows=rows)
-    desk.engine_is(EngineState.RESTARTING, "it was killed by SIGKILL")
-    desk.type("meanwhile")
-    return desk
+def next_question(desk: BoardDesk) -> None:
+    reply(desk)
+    desk.type("and at night", gap_s=0.01)
 
 
-def pause(rows: int) -> Desk:
-    desk = Desk(rows=rows)
+def react_begun(desk: BoardDesk) -> None:
+    desk.post(SetMode(ModeName.REACT))
+    desk.advance(3)
+
+
+def mood(desk: BoardDesk, label: str = "happy") -> None:
+    react_begun(desk)
+    desk.type("it works!\n", gap_s=0.01)
+    desk.post(LabelChosen(request=desk.request, label=label, probability=0.75, milliseconds=3))
+
+
+def notice(desk: BoardDesk) -> None:
+    mood(desk)
+    desk.post(SetMode(ModeName.SUGGEST))
+
+
+def pause(desk: BoardDesk) -> None:
     desk.post(Pause())
-    return desk
 
 
-def on_a_panel(desk: Desk, rows: int) -> BitmapFrame:
-    """The desk's display and status as the firmware draws them."""
-    keyboard = VirtualKeyboard(BoardConfig(panel_width=128, panel_height=rows * 8))
-    link = Link(lambda: VirtualTransport(keyboard), lambda event: None)
-    link.show(desk.state.frame)
-    link.set_status(desk.state.status)
-    link.start()
-    try:
-        assert link.wait_for(LinkState.READY, 30)
-        wait_until(lambda: not math.isnan(link.stats.shown_s), timeout_s=30)
-        wait_until(lambda: keyboard.status is desk.state.status, timeout_s=30)
-        return keyboard.panel()
-    finally:
-        link.stop()
+def loading(desk: BoardDesk) -> None:
+    desk.engine_is(EngineState.LOADING)
 
 
-@pytest.mark.parametrize("rows", [4, 8])
-@pytest.mark.parametrize("view", [suggestions, question, reply, mood, restart, pause])
-def test_a_view_looks_as_it_did_when_it_was_looked_at(
-    view: Callable[[int], Desk], rows: int
-) -> None:
-    picture = on_a_panel(view(rows), rows)
-    assert_golden(picture, f"companion-{view.__name__}-128x{rows * 8}")
+def restart(desk: BoardDesk) -> None:
+    desk.engine_is(EngineState.RESTARTING, "it was killed by SIGKILL")
+    desk.type("meanwhile", gap_s=0.01)
+
+
+def failed(desk: BoardDesk) -> None:
+    desk.engine_is(EngineState.FAILED, "it died 4 times in 10 minutes")
+
+
+SCENES: tuple[Callable[[BoardDesk], None], ...] = (
+    suggestions, hanzi_suggested, chat_begun, question, thinking, reply, next_question, react_begun, mood,
+    notice, pause, loading, restart, failed,
+)  # fmt: skip
+
+
+def seen(scene: Callable[[BoardDesk], None], board: BoardConfig, language: Language) -> BitmapFrame:
+    """What a person sees once the display has come to rest."""
+    desk = BoardDesk(Settings(language=language), board)
+    scene(desk)
+    desk.advance(0.4)
+    return desk.panel
+
+
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("display", BOARDS)
+def test_views_look_as_they_did_when_they_were_looked_at(display: str, language: Language) -> None:
+    pictures = {scene.__name__: seen(scene, BOARDS[display], language) for scene in SCENES}
+    across = 4 if BOARDS[display].panel_width == 128 and display != "32x128" else 7
+    assert_sheet(pictures, f"views/{display}-{language}", across)
+
+
+@pytest.mark.parametrize("display", ["128x32", "128x64"])
+def test_faces_look_as_they_did_when_they_were_looked_at(display: str) -> None:
+    pictures = {
+        label: seen(lambda desk, label=label: mood(desk, label), BOARDS[display], Language.ZH_CN)
+        for label in load_moods()
+    }
+    assert_sheet(pictures, f"views/faces-{display}", across=4)

@@ -159,10 +159,10 @@ class ChatMode:
         palette = self._desk.palette
         match self._phase:
             case _Phase.TYPING:
-                return View(self._typed_lines(), Status.LISTENING, DARK, title=self._title)
+                return View(self._typed_lines(), Status.LISTENING, DARK)
             case _Phase.WAITING | _Phase.THINKING:
                 status, lights = Status.THINKING, palette[Cue.THINKING]
-                return View(self._asked_lines(), status, lights, title=self._title)
+                return View(self._asked_lines(), status, lights)
             case _Phase.STREAMING:
                 return self._reply_view(Status.STREAMING, palette[Cue.STREAMING])
             case _Phase.ANSWERED:

@@ -142,7 +142,7 @@ class ReactMode:
         size = self._desk.size
         if self._mood is None:
             title = [] if size.has_pixels else [self._title]
-            return View((*title, *wrapped(self._hint, size)), status, DARK, title=self._title)
+            return View((*title, *wrapped(self._hint, size)), status, DARK)
         name = (self._mood.name, f"{self._share:.0%}")
         if size.has_pixels:
             return View(name, status, self._mood.lights, art=self._mood.art)

@@ -20,6 +20,9 @@ _STEM = re.compile(r"\w*\Z")
 _LONGEST_WORD = 64  # characters
 _BAR = 5  # characters of the longest probability bar
 _FIGURE = 5  # " 100%"
+_LEAST_ROOM = (
+    8  # columns that a word keeps beside the figure; on a narrower display it has no figure
+)
 _SEEN = 64  # characters at the end of the text that a display may show
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
 _PATIENCE_S = 0.5
@@ -220,13 +223,14 @@ class SuggestMode:
     def _words(self) -> list[str]:
         """One line per candidate: the whole word, a bar where there is room, the percentage."""
         size = self._desk.size
-        room = max(size.columns - _FIGURE, 1)
+        figure_columns = _FIGURE if size.columns - _FIGURE >= _LEAST_ROOM else 0
+        room = size.columns - figure_columns
         words = [clipped(word, room, size) for word in self._whole()]
         bar = _BAR if max(map(size.width, words), default=0) + 1 + _BAR <= room else 0
         lines = []
         for word, shown in zip(words, self._shown, strict=True):
             share = shown.probability
-            figure = "" if share is None else f"{share:{_FIGURE}.0%}"
+            figure = "" if share is None or not figure_columns else f"{share:{_FIGURE}.0%}"
             strip = "" if share is None else "=" * round(share * bar)
             lines.append(f"{filled(word, room - bar, size)}{strip:<{bar}}{figure}")
         return lines
