@@ -15,8 +15,9 @@ from app.companion.modes.moods import load_moods
 from app.i18n import Language
 from app.settings import ModeName, Settings
 from engine.client import EngineState
-from engine.messages import LabelChosen, ReplyGrew
+from engine.messages import LabelChosen, ReplyFinished, ReplyGrew
 from firmware_bridge.display.frame import BitmapFrame
+from firmware_bridge.events import EventsDropped
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from tests.helpers.board_desk import BoardDesk
 from tests.helpers.golden import assert_sheet
@@ -70,6 +71,16 @@ def reply(desk: BoardDesk) -> None:
     desk.post(ReplyGrew(request=desk.request, text=REPLIES[language]))
 
 
+def last_page(desk: BoardDesk) -> None:
+    reply(desk)
+    desk.post(
+        ReplyFinished(
+            request=desk.request, reason="length", tokens=96, first_token_ms=40, milliseconds=900
+        )
+    )
+    desk.advance(40, step_s=0.5)
+
+
 def next_question(desk: BoardDesk) -> None:
     reply(desk)
     desk.type("and at night", gap_s=0.01)
@@ -91,6 +102,11 @@ def notice(desk: BoardDesk) -> None:
     desk.post(SetMode(ModeName.SUGGEST))
 
 
+def keys_lost(desk: BoardDesk) -> None:
+    desk.type("Dear", gap_s=0.01)
+    desk.post(EventsDropped(12))
+
+
 def pause(desk: BoardDesk) -> None:
     desk.post(Pause())
 
@@ -109,8 +125,8 @@ def failed(desk: BoardDesk) -> None:
 
 
 SCENES: tuple[Callable[[BoardDesk], None], ...] = (
-    suggestions, hanzi_suggested, chat_begun, question, thinking, reply, next_question, react_begun, mood,
-    notice, pause, loading, restart, failed,
+    suggestions, hanzi_suggested, chat_begun, question, thinking, reply, last_page, next_question,
+    react_begun, mood, notice, keys_lost, pause, loading, restart, failed,
 )  # fmt: skip
 
 
@@ -126,7 +142,7 @@ def seen(scene: Callable[[BoardDesk], None], board: BoardConfig, language: Langu
 @pytest.mark.parametrize("display", BOARDS)
 def test_views_look_as_they_did_when_they_were_looked_at(display: str, language: Language) -> None:
     pictures = {scene.__name__: seen(scene, BOARDS[display], language) for scene in SCENES}
-    across = 4 if BOARDS[display].panel_width == 128 and display != "32x128" else 7
+    across = 4 if BOARDS[display].panel_width == 128 and display != "32x128" else 8
     assert_sheet(pictures, f"views/{display}-{language}", across)
 
 
