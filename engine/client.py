@@ -26,13 +26,16 @@ from engine.messages import (
     Cancel,
     Chat,
     Choose,
+    Complete,
     Event,
     Failed,
     Forget,
     Hello,
     LoadModel,
     ModelLoaded,
+    Prepare,
     ReplyGrew,
+    ReplyReady,
     Shutdown,
     Suggest,
 )
@@ -45,7 +48,7 @@ LOAD_REQUEST = 0
 # Requests without their last event. More are refused: whoever asks that often reads no answers.
 MAX_OPEN = 256
 
-Request: TypeAlias = Suggest | Chat | Choose | Forget
+Request: TypeAlias = Suggest | Chat | Complete | Prepare | Choose | Forget
 
 _log = logging.getLogger(__name__)
 
@@ -84,9 +87,9 @@ class EngineClient:
     """One engine child at a time, supervised.
 
     `on_event` gets the model's ModelLoaded and, for each request, exactly one last event (Failed if the
-    child died), with ReplyGrew before it. `on_state` gets each new state and, where something went wrong,
-    the reason. Both are called on the client's own thread: they must return soon, and may call `send` and
-    `unload` but not `start` or `stop`.
+    child died), with ReplyGrew or ReplyReady before it. `on_state` gets each new state and, where something
+    went wrong, the reason. Both are called on the client's own thread: they must return soon, and may call
+    `send` and `unload` but not `start` or `stop`.
     """
 
     def __init__(
@@ -265,7 +268,7 @@ class EngineClient:
             case ModelLoaded():
                 self._enter(EngineState.READY, "")
                 self._on_event(event)
-            case ReplyGrew(request=number):
+            case ReplyGrew(request=number) | ReplyReady(request=number):
                 if number in self._open:
                     self._on_event(event)
             case _:

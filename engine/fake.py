@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scripted stand-in for a model: same commands, same events, same cancellation, no weights.
 
-For tests, and to try a keyboard without a model. It gives the same answers every time and never
-pretends to be a model: its name says what it is.
+For tests, to try a keyboard without a model, and to see how the companion does with an engine of another
+speed: every forward takes `token_ms`, spent asleep as if another device computed it, and cannot be stopped
+in its middle. It gives the same answers every time and never pretends to be a model: its name says what
+it is.
 """
 
 from __future__ import annotations
@@ -10,19 +12,22 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.errors import ModelFileError
-from engine.messages import Candidate, Turn
-from engine.serving import CancelCheck, Choice, ModelInfo, Reply, Suggestions
+from engine.ledger import RowLedger
+from engine.messages import Candidate, Chat, Complete, Turn
+from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
 
 _WORDS = "the to and you that it is of in for on are with this have be not what can will they there"
 # A "token" of the fake: a word with the white space in front of it.
 _TOKEN = re.compile(r"\s*\S+|\s+")
 _OPEN_WORD = re.compile(r"\w+$")
+_PREFILL_CHUNK = 64  # tokens that one forward takes
+_COMPLETION_WORDS = 16
 
 
 class FakeScript(BaseModel):
@@ -44,6 +49,8 @@ class FakeModel:
     def __init__(self, script: FakeScript, max_context: int) -> None:
         self._script = script
         self._held: list[str] = []
+        self._rows = RowLedger()
+        self._prepared: list[str] = []  # the prompt whose reply may be held
         self._info = ModelInfo("scripted replies (no model)", 0, max_context, "fake")
 
     @classmethod
@@ -69,44 +76,57 @@ class FakeModel:
     def info(self) -> ModelInfo:
         return self._info
 
+    @property
+    def rows(self) -> RowLedger:
+        return self._rows
+
     def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
         """The script's words in order; inside a word those that complete it."""
         tokens = _TOKEN.findall(text)
-        reused = sum(1 for _ in itertools.takewhile(_same, zip(self._held, tokens, strict=False)))
-        self._held = tokens[:reused]
-        for token in tokens[reused:]:
+        reused = self._cut(tokens)
+        self._rows.use(reused)
+        for end in range(reused, len(tokens)):
             if cancelled():
                 return Suggestions((), reused, len(self._held) - reused, cancelled=True)
-            self._pause()
-            self._held.append(token)
+            self._reach(tokens[: end + 1])
         words = self._continuations(text)[:count]
         candidates = [
             Candidate(text=word, probability=0.5 ** (rank + 1)) for rank, word in enumerate(words)
         ]
         return Suggestions(candidates, reused, len(tokens) - reused)
 
-    def chat(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        cancelled: CancelCheck,
-        emit: Callable[[str], None],
+    def answer(
+        self, ask: Chat | Complete, cancelled: CancelCheck, emit: Callable[[str], None]
     ) -> Reply:
-        """The script's replies in turn: one for each question in `turns`, then from the start again."""
+        """The script's replies in turn: one for each question in a chat, then from the start again."""
         start = time.perf_counter()
-        asked = sum(turn.role == "user" for turn in turns)
-        tokens = _TOKEN.findall(self._script.replies[(asked - 1) % len(self._script.replies)])
         first_token_ms = 0.0
-        for done, token in enumerate(tokens):
+        prompt, tokens = self._prompt(ask), self._reply_to(ask)
+        begun = len(ask.begun)
+        if prompt != self._prepared:
+            self._cut(prompt[:-1])
+        self._prepared = []
+        for done in range(begun, len(tokens)):
             if cancelled():
-                return Reply("cancelled", done, first_token_ms)
-            if done == max_tokens:
-                return Reply("length", done, first_token_ms)
-            self._pause()
-            if done == 0:
+                return Reply("cancelled", done - begun, first_token_ms)
+            if done == ask.max_tokens:
+                return Reply("length", done - begun, first_token_ms)
+            self._reach([*prompt, *tokens[:done]])
+            if done == begun:
                 first_token_ms = (time.perf_counter() - start) * 1000.0
-            emit(token)
-        return Reply("stop", len(tokens), first_token_ms)
+            emit(tokens[done])
+        return Reply("stop", len(tokens) - begun, first_token_ms)
+
+    def prepare(self, ask: Chat | Complete, cancelled: CancelCheck) -> Iterator[Beginning]:
+        """The beginning of what `answer` says."""
+        prompt, tokens = self._prompt(ask), self._reply_to(ask)
+        self._prepared = prompt
+        for count in range(1, min(len(tokens), ask.max_tokens) + 1):
+            if cancelled():
+                return
+            self._reach([*prompt, *tokens[: count - 1]], ahead=True)
+            yield Beginning("".join(tokens[:count]), tuple(range(count)), is_whole=False)
+        yield Beginning("".join(tokens), tuple(range(len(tokens))), is_whole=True)
 
     def choose(
         self, turns: Sequence[Turn], labels: Sequence[str], cancelled: CancelCheck
@@ -120,7 +140,8 @@ class FakeModel:
         return Choice(label, 2.0 / (len(labels) + 1))
 
     def forget(self) -> None:
-        self._held.clear()
+        self._cut([])
+        self._prepared = []
 
     def close(self) -> None:
         self.forget()
@@ -133,6 +154,42 @@ class FakeModel:
             return [w[len(begun) :] for w in words if w.startswith(begun) and w != begun]
         space = "" if not text or text[-1].isspace() else " "
         return [space + word for word in self._script.words]
+
+    def _prompt(self, ask: Chat | Complete) -> list[str]:
+        if isinstance(ask, Complete):
+            return _TOKEN.findall(ask.text)
+        turns = [f"<{turn.role}> {turn.content}" for turn in ask.turns]
+        return _TOKEN.findall("\n".join([*turns, "<assistant>"]))
+
+    def _reply_to(self, ask: Chat | Complete) -> list[str]:
+        """All tokens of the reply; a text goes on with some of the script's words, by its length."""
+        if isinstance(ask, Chat):
+            asked = sum(turn.role == "user" for turn in ask.turns)
+            replies = self._script.replies
+            return _TOKEN.findall(replies[(asked - 1) % len(replies)])
+        words, first = self._script.words, len(ask.text.split())
+        chosen = [words[(first + n) % len(words)] for n in range(_COMPLETION_WORDS)]
+        space = "" if not ask.text or ask.text[-1].isspace() else " "
+        return _TOKEN.findall(space + " ".join(chosen))
+
+    def _cut(self, tokens: Sequence[str]) -> int:
+        """Drop what does not begin `tokens`; how many of them are held."""
+        same = sum(1 for _ in itertools.takewhile(_same, zip(self._held, tokens, strict=False)))
+        del self._held[same:]
+        self._rows.cut(same)
+        return same
+
+    def _reach(self, tokens: Sequence[str], *, ahead: bool = False) -> None:
+        """Hold `tokens` at least, computing in as few forwards as it takes what is missing."""
+        if self._held[: len(tokens)] != list(tokens):
+            missing = tokens[self._cut(tokens) :]
+            for start in range(0, len(missing), _PREFILL_CHUNK):
+                self._pause()
+                chunk = missing[start : start + _PREFILL_CHUNK]
+                self._held += chunk
+                self._rows.add(len(chunk), ahead=ahead)
+        if not ahead:
+            self._rows.use(len(tokens))
 
     def _pause(self) -> None:
         time.sleep(self._script.token_ms / 1000.0)

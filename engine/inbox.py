@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands on their way from the child's reader thread to its worker, and their cancellation."""
+"""Commands on their way from the child's reader thread to its worker, their order and cancellation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from engine.messages import Cancel, Chat, Choose, Forget, LoadModel, Suggest
+from engine.messages import Cancel, Chat, Choose, Complete, Forget, LoadModel, Prepare, Suggest
 
-Work: TypeAlias = LoadModel | Suggest | Chat | Choose | Forget
+Work: TypeAlias = LoadModel | Suggest | Chat | Complete | Prepare | Choose | Forget
 
 
 class Job:
@@ -24,6 +24,10 @@ class Job:
         """Asked by the worker before every token."""
         return self._cancelled.is_set()
 
+    def cancelled_within(self, seconds: float) -> bool:
+        """Wait for so long, or until it is cancelled; whether it is."""
+        return self._cancelled.wait(seconds)
+
     def cancel(self) -> None:
         """Ask the worker to stop. The command is answered all the same."""
         self._cancelled.set()
@@ -35,12 +39,16 @@ class Inbox:
     A running Suggest whose text the newer one only continues is finished: cancelled at every key, it
     would never answer a person who types faster than the model reads.
 
+    A Prepare comes after everything else: it waits until nothing else does, and while it runs any other
+    command cancels it. Of several the newest wins.
+
     A cancelled job keeps its place: the worker answers it without computing anything.
     """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[Job] = deque()
+        self._ahead: deque[Job] = deque()  # Prepares that wait
         self._running: Job | None = None
         self._closed = False
 
@@ -50,6 +58,12 @@ class Inbox:
             if isinstance(command, Cancel):
                 self._cancel(lambda work: work.request == command.request)
                 return
+            if isinstance(command, Prepare):
+                self._cancel(lambda work: isinstance(work, Prepare))
+                self._ahead.append(Job(command))
+                self._changed.notify()
+                return
+            self._cancel(lambda work: isinstance(work, Prepare) and self._is_running(work))
             if isinstance(command, Suggest):
                 newest = command.text
                 self._cancel(
@@ -65,10 +79,10 @@ class Inbox:
         """Called by the worker, which is then done with its last job. None: the inbox was closed."""
         with self._changed:
             self._running = None
-            self._changed.wait_for(lambda: self._waiting or self._closed)
+            self._changed.wait_for(lambda: self._waiting or self._ahead or self._closed)
             if self._closed:
                 return None
-            self._running = self._waiting.popleft()
+            self._running = (self._waiting or self._ahead).popleft()
             return self._running
 
     def close(self) -> None:
@@ -83,6 +97,6 @@ class Inbox:
 
     def _cancel(self, chosen: Callable[[Work], bool]) -> None:
         running = [self._running] if self._running is not None else []
-        for job in (*running, *self._waiting):
+        for job in (*running, *self._waiting, *self._ahead):
             if chosen(job.command):
                 job.cancel()

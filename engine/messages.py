@@ -11,9 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_TEXT = 32_768
+MAX_REPLY_TOKENS = 4096
 
 
 class _Message(BaseModel):
@@ -53,13 +54,50 @@ class Suggest(_Message):
     count: int = Field(default=3, ge=1, le=8)
 
 
-class Chat(_Message):
-    """Answer `turns`; ReplyGrew for each new piece of text, then ReplyFinished."""
+class _Ask(_Message):
+    """Wants a reply of at most `max_tokens`: ReplyGrew for each new piece of text, then ReplyFinished.
+
+    `begun` are the reply's first tokens, from ReplyReady, whose text the person sees already: the
+    reply goes on after them, so that it can never contradict what is shown.
+    """
+
+    request: int
+    max_tokens: int = Field(default=64, ge=1, le=MAX_REPLY_TOKENS)
+    begun: list[int] = Field(default=[], max_length=MAX_REPLY_TOKENS, repr=False)
+
+
+class Chat(_Ask):
+    """Answer `turns`."""
 
     type: Literal["chat"] = "chat"
-    request: int
     turns: list[Turn]
-    max_tokens: int = Field(default=64, ge=1, le=4096)
+
+
+class Complete(_Ask):
+    """Go on writing `text`."""
+
+    type: Literal["complete"] = "complete"
+    text: str = Field(repr=False, max_length=MAX_TEXT)
+
+
+Ask = Annotated[Chat | Complete, Field(discriminator="type")]
+
+
+class Prepare(_Message):
+    """Compute the reply to `ask` before anybody asks: its first token at once, then `ahead` more after a
+    rest of `rest_ms`. Answered by ReplyReady for each token, then by Prepared.
+
+    It has the last place: every other command is carried out before it, and one that comes while it
+    runs stops it before its next token. So does a newer Prepare. `context` stands for what is asked
+    and comes back as it is; `request` of `ask` means nothing here.
+    """
+
+    type: Literal["prepare"] = "prepare"
+    request: int
+    context: str = Field(max_length=128)
+    ask: Ask
+    ahead: int = Field(default=8, ge=0, le=64)
+    rest_ms: float = Field(default=0.0, ge=0, le=60_000)
 
 
 class Choose(_Message):
@@ -137,6 +175,31 @@ class ReplyGrew(_Message):
     text: str = Field(repr=False)
 
 
+class ReplyReady(_Message):
+    """The beginning of the reply to `context`, all of it that is known: `text`, never half a character,
+    and its `tokens`. `is_whole`: the model ended it there.
+    """
+
+    type: Literal["reply-ready"] = "reply-ready"
+    request: int
+    context: str
+    text: str = Field(repr=False)
+    tokens: list[int] = Field(repr=False)
+    is_whole: bool = False
+
+
+class Prepared(_Message):
+    """Nothing more is computed for this Prepare. `computed` and `wasted` are rows of the KV cache since
+    the Prepared before: computed ahead, and dropped before any answer used them.
+    """
+
+    type: Literal["prepared"] = "prepared"
+    request: int
+    computed: int
+    wasted: int
+    cancelled: bool = False
+
+
 class ReplyFinished(_Message):
     type: Literal["reply-finished"] = "reply-finished"
     request: int
@@ -169,12 +232,14 @@ class Failed(_Message):
     message: str
 
 
-Command = LoadModel | Suggest | Chat | Choose | Cancel | Forget | Shutdown
+Command = LoadModel | Suggest | Chat | Complete | Prepare | Choose | Cancel | Forget | Shutdown
 Event = (
     Hello
     | ModelLoaded
     | SuggestionsReady
     | ReplyGrew
+    | ReplyReady
+    | Prepared
     | ReplyFinished
     | LabelChosen
     | Forgotten

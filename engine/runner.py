@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model file behind the commands of the engine child: tokeniser, template, backend and session together.
 
-There is one session, so one KV cache. Suggest, Chat and Choose each keep the prefix that they share with
-what was computed last: the text typed so far, or the instructions and earlier turns of a chat. Changing
-between them computes the new prompt from its start, which people do when they change the mode, seldom.
+There is one session, so one KV cache. All commands keep the prefix that they share with what was computed
+last: the text typed so far, or the instructions and earlier turns of a chat. Changing between them computes
+the new prompt from its start, which people do when they change the mode, seldom.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from engine.chat_template import ChatTemplate
 from engine.cpu.backend import CpuBackend
 from engine.errors import EngineError, OperationCancelledError
 from engine.formats import open_model
-from engine.messages import Candidate, Turn
-from engine.serving import CancelCheck, Choice, ModelInfo, Reply, Suggestions
+from engine.ledger import RowLedger
+from engine.messages import Candidate, Chat, Complete, Turn
+from engine.reply import GrowingReply
+from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
 from engine.session import FinishReason, Session
 from engine.streaming import StreamDecoder
 from engine.tokenizer import Tokenizer
 from engine.vocabulary import Vocabulary
 from engine.window import TokenWindow, fit_turns
-from engine.words import suggest_words
+from engine.words import suggest_words, with_start
 
 # Positions behind the window for what does not belong to the text: BOS and the tokens tried by a search.
 _SEARCH_TOKENS = 8
@@ -46,6 +48,7 @@ class ModelRunner:
         self._session = Session(backend, tokenizer.vocab_size)
         window = max(2, min(window, backend.max_context - _SEARCH_TOKENS))
         self._window = TokenWindow(window, max(1, window // 4))
+        self._prepared: GrowingReply | None = None
 
     @classmethod
     def open(cls, path: str, max_context: int, window: int = 128) -> ModelRunner:
@@ -71,6 +74,11 @@ class ModelRunner:
         name = config.name or config.architecture
         return ModelInfo(name, config.parameters, self._backend.max_context, "cpu")
 
+    @property
+    def rows(self) -> RowLedger:
+        """As LoadedModel.rows."""
+        return self._session.rows
+
     def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
         """As LoadedModel.suggest."""
         try:
@@ -84,38 +92,55 @@ class ModelRunner:
         ]
         return Suggestions(candidates, found.reused, found.computed)
 
-    def chat(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        cancelled: CancelCheck,
-        emit: Callable[[str], None],
+    def answer(
+        self, ask: Chat | Complete, cancelled: CancelCheck, emit: Callable[[str], None]
     ) -> Reply:
-        """As LoadedModel.chat. Half of the context at most is kept free for the reply."""
+        """As LoadedModel.answer."""
         start = time.perf_counter()
-        prompt = self._prompt(turns, min(max_tokens, self._backend.max_context // 2))
-        decoder = StreamDecoder(self._tokenizer)
-        tokens = 0
-        first_token_ms = 0.0
-        try:
-            self._session.update(prompt, cancelled)
-        except OperationCancelledError:
-            return Reply("cancelled", 0, 0.0)
-        reply = self._session.generate(max_tokens, self._tokenizer.eos_ids, cancelled)
+        reply, self._prepared = self._reply_to(ask), None
+        decoder = StreamDecoder(self._tokenizer, continuation=isinstance(ask, Complete))
+        for token in ask.begun:
+            decoder.push(token)
+        known = reply.tokens[len(ask.begun) : ask.max_tokens]
+        text = "".join(map(decoder.push, known))
+        if text:
+            emit(text)
+        tokens = len(known)
+        first_token_ms = _since(start) if tokens else 0.0
+        rest = reply.grow(ask.max_tokens, cancelled)
         while True:
             try:
-                token = next(reply)
+                token = next(rest)
             except StopIteration as end:
                 reason: FinishReason = end.value
                 break
+            except OperationCancelledError:
+                return Reply("cancelled", tokens, first_token_ms)
             tokens += 1
             if tokens == 1:
-                first_token_ms = (time.perf_counter() - start) * 1000.0
+                first_token_ms = _since(start)
             if text := decoder.push(token):
                 emit(text)
         if text := decoder.finish():
             emit(text)
         return Reply(reason.value, tokens, first_token_ms)
+
+    def prepare(self, ask: Chat | Complete, cancelled: CancelCheck) -> Iterator[Beginning]:
+        """As LoadedModel.prepare."""
+        reply = self._prepared = self._reply_to(ask)
+        decoder = StreamDecoder(self._tokenizer, continuation=isinstance(ask, Complete))
+        text = "".join(map(decoder.push, reply.tokens))
+        if reply.tokens:
+            yield Beginning(text, reply.tokens, reply.is_whole)
+        rest = reply.grow(ask.max_tokens, cancelled, ahead=True)
+        try:
+            for token in rest:
+                text += decoder.push(token)
+                yield Beginning(text, reply.tokens, is_whole=False)
+        except OperationCancelledError:
+            return
+        if reply.is_whole:
+            yield Beginning(text + decoder.finish(), reply.tokens, is_whole=True)
 
     def choose(
         self, turns: Sequence[Turn], labels: Sequence[str], cancelled: CancelCheck
@@ -139,11 +164,25 @@ class ModelRunner:
         """As LoadedModel.forget."""
         self._session.forget()
         self._window.forget()
+        self._prepared = None
 
     def close(self) -> None:
         """As LoadedModel.close."""
         self.forget()
         self._backend.close()
+
+    def _reply_to(self, ask: Chat | Complete) -> GrowingReply:
+        """The reply that was prepared last if it is one to `ask`, else a new one."""
+        match ask:
+            case Chat(turns=turns, max_tokens=most):
+                # Half of the context at most is kept free for the reply.
+                prompt = self._prompt(turns, min(most, self._backend.max_context // 2))
+            case Complete(text=text):
+                tokens = self._tokenizer.encode(text, add_special=False, parse_special=False)
+                prompt = with_start(self._tokenizer, self._window.cut(tokens))
+        if self._prepared is not None and self._prepared.answers(prompt, ask.begun):
+            return self._prepared
+        return GrowingReply(self._session, self._tokenizer.eos_ids, prompt, ask.begun)
 
     def _prompt(self, turns: Sequence[Turn], reserved: int) -> list[int]:
         """Tokens of the newest turns that leave `reserved` positions free."""
@@ -153,3 +192,7 @@ class ModelRunner:
 
         limit = self._backend.max_context - reserved
         return encode(fit_turns(turns, lambda kept: len(encode(kept)), limit))
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000.0

@@ -29,6 +29,7 @@ from engine.messages import (
     Chat,
     Choose,
     Command,
+    Complete,
     Event,
     Failed,
     Forget,
@@ -37,8 +38,11 @@ from engine.messages import (
     LabelChosen,
     LoadModel,
     ModelLoaded,
+    Prepare,
+    Prepared,
     ReplyFinished,
     ReplyGrew,
+    ReplyReady,
     Shutdown,
     Suggest,
     SuggestionsReady,
@@ -186,8 +190,10 @@ class _Worker:
                     milliseconds=_since(start),
                     cancelled=found.cancelled,
                 )
-            case Chat() as command:
-                return self._chat(command, job, start)
+            case Chat() | Complete() as command:
+                return self._reply(command, job, start)
+            case Prepare() as command:
+                return self._prepare(command, job)
             case Choose(request=request, turns=turns, labels=labels):
                 choice = Choice("", 0.0, cancelled=True)
                 if not job.cancelled():
@@ -204,20 +210,42 @@ class _Worker:
                     self._model.forget()
                 return Forgotten(request=request)
 
-    def _chat(self, command: Chat, job: Job, start: float) -> ReplyFinished:
+    def _reply(self, command: Chat | Complete, job: Job, start: float) -> ReplyFinished:
         def emit(text: str) -> None:
             self._channel.send(ReplyGrew(request=command.request, text=text))
 
         reply = Reply("cancelled", 0, 0.0)
         if not job.cancelled():
-            model = self._loaded()
-            reply = model.chat(command.turns, command.max_tokens, job.cancelled, emit)
+            reply = self._loaded().answer(command, job.cancelled, emit)
         return ReplyFinished(
             request=command.request,
             reason=reply.reason,
             tokens=reply.tokens,
             first_token_ms=reply.first_token_ms,
             milliseconds=_since(start),
+        )
+
+    def _prepare(self, command: Prepare, job: Job) -> Prepared:
+        """The first token at once; those after it only if nothing else came in the meantime."""
+        if not job.cancelled():
+            rest_s = command.rest_ms / 1000.0
+            beginnings = self._loaded().prepare(command.ask, job.cancelled)
+            for count, beginning in enumerate(beginnings):
+                self._channel.send(
+                    ReplyReady(
+                        request=command.request,
+                        context=command.context,
+                        text=beginning.text,
+                        tokens=list(beginning.tokens),
+                        is_whole=beginning.is_whole,
+                    )
+                )
+                if count == command.ahead or job.cancelled_within(0.0 if count else rest_s):
+                    break
+        rows = self._loaded().rows
+        computed, wasted = rows.take()
+        return Prepared(
+            request=command.request, computed=computed, wasted=wasted, cancelled=job.cancelled()
         )
 
     def _load_model(self, command: LoadModel, start: float) -> ModelLoaded:

@@ -6,11 +6,12 @@ Every implementation passes tests/ipc/test_engine_contract.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
-from engine.messages import Candidate, Turn
+from engine.ledger import RowLedger
+from engine.messages import Candidate, Chat, Complete, Turn
 
 CancelCheck: TypeAlias = Callable[[], bool]
 
@@ -37,11 +38,20 @@ class Suggestions:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """How a chat reply ended. `first_token_ms` is 0.0 if no token came."""
+    """How a reply ended. `tokens` counts new ones; `first_token_ms` is 0.0 if none came."""
 
     reason: Literal["stop", "length", "cancelled"]
     tokens: int
     first_token_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """The beginning of a reply, see messages.ReplyReady."""
+
+    text: str = field(repr=False)
+    tokens: tuple[int, ...] = field(repr=False)
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +72,25 @@ class LoadedModel(Protocol):
     @property
     def info(self) -> ModelInfo: ...
 
+    @property
+    def rows(self) -> RowLedger:
+        """What `prepare` computed, and what became of it."""
+        ...
+
     def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
         """Up to `count` continuations of `text`, see messages.Suggest."""
         ...
 
-    def chat(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        cancelled: CancelCheck,
-        emit: Callable[[str], None],
+    def answer(
+        self, ask: Chat | Complete, cancelled: CancelCheck, emit: Callable[[str], None]
     ) -> Reply:
-        """Answer `turns`; `emit` gets each new, non-empty piece of text, never half a character."""
+        """Reply to `ask` after the tokens it has begun with; `emit` gets each new, non-empty piece of
+        text, never half a character. What `prepare` computed for the same ask is not computed again.
+        """
+        ...
+
+    def prepare(self, ask: Chat | Complete, cancelled: CancelCheck) -> Iterator[Beginning]:
+        """Compute the reply to `ask` ahead, one token for each beginning yielded; close it at any time."""
         ...
 
     def choose(

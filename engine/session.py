@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.backend import Backend, Logits
 from engine.errors import ContextOverflowError, OperationCancelledError
+from engine.ledger import RowLedger
 
 # Tokens of a prefill between two looks at `cancelled`. Larger chunks are a little faster, smaller
 # ones can be stopped sooner; 64 tokens of SmolLM2-135M take about 0.13 s on two cores.
@@ -54,6 +55,7 @@ class Session:
         self._vocab = min(vocab_limit or backend.config.vocab_size, backend.config.vocab_size)
         self._tokens: list[int] = []
         self._logits: Logits | None = None  # of the last of `_tokens`
+        self._rows = RowLedger()
 
     @property
     def tokens(self) -> tuple[int, ...]:
@@ -75,10 +77,22 @@ class Session:
             raise ValueError("no logits: call update first")
         return self._logits
 
-    def update(self, tokens: Sequence[int], cancelled: Callable[[], bool] = never) -> UpdateReport:
+    @property
+    def rows(self) -> RowLedger:
+        """What was computed ahead, and what became of it."""
+        return self._rows
+
+    def update(
+        self,
+        tokens: Sequence[int],
+        cancelled: Callable[[], bool] = never,
+        *,
+        ahead: bool = False,
+    ) -> UpdateReport:
         """Make the session hold exactly `tokens`. Only what follows the common prefix is computed.
 
-        If nothing changed, nothing is computed; if only the end was cut off, one token is.
+        If nothing changed, nothing is computed; if only the end was cut off, one token is. `ahead`:
+        nobody asked for it yet.
 
         Raises:
             ContextOverflowError: more tokens than `max_context`; nothing has changed.
@@ -93,13 +107,15 @@ class Session:
             )
         common = common_prefix(self._tokens, tokens)
         if common == len(tokens) == len(self._tokens) and self._logits is not None:
+            self._use(ahead)
             return UpdateReport(common, 0)
         common = min(common, len(tokens) - 1)  # the last token's logits are needed
         self._keep(common)
+        self._use(ahead)
         for start in range(common, len(tokens), PREFILL_CHUNK):
             if cancelled():
                 raise OperationCancelledError("the text was not computed to its end")
-            self._compute(tokens[start : start + PREFILL_CHUNK])
+            self._compute(tokens[start : start + PREFILL_CHUNK], ahead)
         return UpdateReport(common, len(tokens) - common)
 
     def forget(self) -> None:
@@ -129,6 +145,8 @@ class Session:
         max_tokens: int,
         stop_ids: Collection[int],
         cancelled: Callable[[], bool] = never,
+        *,
+        ahead: bool = False,
     ) -> Generator[int, None, FinishReason]:
         """Yield the likeliest next token, again and again; the generator's value says why it ended.
 
@@ -145,7 +163,7 @@ class Session:
             yield token
             if count + 1 == max_tokens or len(self._tokens) == self.max_context:
                 break
-            self._compute([token])
+            self._compute([token], ahead)
         return FinishReason.LENGTH
 
     def choose(
@@ -186,12 +204,18 @@ class Session:
 
     def _keep(self, count: int) -> None:
         del self._tokens[count:]
+        self._rows.cut(count)
         self._logits = None
 
-    def _compute(self, tokens: Sequence[int]) -> None:
+    def _use(self, ahead: bool) -> None:
+        if not ahead:
+            self._rows.use(len(self._tokens))
+
+    def _compute(self, tokens: Sequence[int], ahead: bool) -> None:
         logits = self._backend.forward(tokens, len(self._tokens))[: self._vocab]
         logits.flags.writeable = False
         self._tokens.extend(tokens)
+        self._rows.add(len(tokens), ahead=ahead)
         self._logits = logits
 
 

@@ -93,7 +93,7 @@ def suggest_words(
         OperationCancelledError: `cancelled()` held between two forwards.
     """
     word = find_open_word(vocabulary, text)
-    tokens = _with_start(vocabulary.tokenizer, window(word.settled))
+    tokens = with_start(vocabulary.tokenizer, window(word.settled))
     if not tokens:
         return WordSuggestions([], 0, 0)
     report = session.update(tokens, cancelled)
@@ -157,7 +157,7 @@ def _encode(tokenizer: Tokenizer, text: str) -> list[int]:
     return tokenizer.encode(text, add_special=False, parse_special=False) if text else []
 
 
-def _with_start(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[int]:
+def with_start(tokenizer: Tokenizer, tokens: Sequence[int]) -> list[int]:
     """BOS where the model wants it. A model needs some token before the first word of all."""
     ids = tokenizer.with_bos(list(tokens))
     if ids:

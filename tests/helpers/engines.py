@@ -22,6 +22,7 @@ from engine.messages import (
     LoadModel,
     ModelLoaded,
     ReplyGrew,
+    ReplyReady,
     Shutdown,
 )
 from engine.server import Loader, serve
@@ -53,7 +54,7 @@ class Talk:
     def until_last(self, request: int) -> list[Event]:
         """All events up to the last one of `request`; asserts that none belongs to another request."""
         events = [self.next()]
-        while isinstance(events[-1], ReplyGrew):
+        while isinstance(events[-1], ReplyGrew | ReplyReady):
             events.append(self.next())
         for event in events:
             assert not isinstance(event, Hello)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -14,6 +14,7 @@ from engine.errors import ModelNotFoundError
 from engine.fake import FakeModel, FakeScript
 from engine.messages import (
     Chat,
+    Complete,
     Failed,
     Forget,
     Forgotten,
@@ -46,12 +47,8 @@ class _FailingModel(FakeModel):
     def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
         raise self._error
 
-    def chat(
-        self,
-        turns: Sequence[Turn],
-        max_tokens: int,
-        cancelled: CancelCheck,
-        emit: Callable[[str], None],
+    def answer(
+        self, ask: Chat | Complete, cancelled: CancelCheck, emit: Callable[[str], None]
     ) -> Reply:
         emit("a piece")
         raise self._error

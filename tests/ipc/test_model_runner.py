@@ -12,7 +12,7 @@ import torch
 from engine.backend import Logits
 from engine.cpu.backend import CpuBackend
 from engine.errors import ContextOverflowError, EngineError, ModelNotFoundError
-from engine.messages import Turn
+from engine.messages import Chat, Turn
 from engine.runner import ModelRunner
 from engine.serving import Reply
 from tests.helpers.gguf_writer import make_tiny_gguf
@@ -71,7 +71,11 @@ def _chat(
     runner: ModelRunner, turns: Sequence[Turn], max_tokens: int = 8
 ) -> tuple[Reply, list[str]]:
     pieces: list[str] = []
-    return runner.chat(turns, max_tokens, _never, pieces.append), pieces
+    return runner.answer(_ask(turns, max_tokens), _never, pieces.append), pieces
+
+
+def _ask(turns: Sequence[Turn], max_tokens: int = 8) -> Chat:
+    return Chat(request=1, turns=list(turns), max_tokens=max_tokens)
 
 
 def test_info_names_the_smaller_context(open_runner: Callable[..., ModelRunner]) -> None:
@@ -158,7 +162,7 @@ def test_what_is_cancelled_computes_nothing(
     turns = _turns("Be brief.", "hello")
     assert runner.suggest("hello wor", 3, lambda: True).cancelled
     assert runner.choose(turns, _LABELS, lambda: True).cancelled
-    assert runner.chat(turns, 8, lambda: True, lambda text: None) == Reply("cancelled", 0, 0.0)
+    assert runner.answer(_ask(turns), lambda: True, lambda text: None) == Reply("cancelled", 0, 0.0)
     assert prefilled == []
 
 
@@ -166,9 +170,8 @@ def test_cancel_between_two_tokens_keeps_what_came(
     open_runner: Callable[..., ModelRunner],
 ) -> None:
     answers = iter([False] * 4 + [True])
-    reply = open_runner().chat(
-        _turns("Be brief.", "hello"), 100, lambda: next(answers), lambda text: None
-    )
+    ask = _ask(_turns("Be brief.", "hello"), 100)
+    reply = open_runner().answer(ask, lambda: next(answers), lambda text: None)
     assert reply.reason == "cancelled"
     assert 1 <= reply.tokens <= 4
 
