@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Protocol
+from typing import Any, Protocol
 
 UNKNOWN_PROGRAM = "another program"
 
@@ -31,16 +31,39 @@ class Neighbour:
     answer: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Configurator:
+    """A process row of neighbours.toml: a program that opens every keyboard it finds once it is ready."""
+
+    name: str
+    program: str
+    source: str
+
+    def fits(self, process: str) -> bool:
+        """Whether a process of this name is the program: "vial", "Vial-v0.7.5-x86"."""
+        return process.lower() == self.name or process.lower().startswith(f"{self.name}-")
+
+
 @cache
 def load_neighbours() -> tuple[Neighbour, ...]:
-    """The rows of neighbours.toml."""
-    text = resources.files("firmware_bridge").joinpath("neighbours.toml").read_text("utf-8")
-    rows = tomllib.loads(text)["row"]
+    """The rows of neighbours.toml that tell programs by their answers."""
     return tuple(
         Neighbour(low, high, row["program"], row["source"], row.get("answer", True))
-        for row in rows
+        for row in _rows("row")
         for low, high in [row["first"]]
     )
+
+
+@cache
+def load_configurators() -> tuple[Configurator, ...]:
+    """The rows of neighbours.toml that tell programs by their processes."""
+    return tuple(Configurator(**row) for row in _rows("process"))
+
+
+def _rows(table: str) -> list[dict[str, Any]]:
+    text = resources.files("firmware_bridge").joinpath("neighbours.toml").read_text("utf-8")
+    rows: list[dict[str, Any]] = tomllib.loads(text)[table]
+    return rows
 
 
 def program_of(report: bytes, rows: Iterable[Neighbour]) -> str | None:
@@ -55,7 +78,8 @@ class Sign(enum.IntEnum):
     """What the system tells of a program that may be about to talk to the keyboard."""
 
     LISTED = 1  # it read which keyboards there are
-    OPENED = 2
+    STARTED = 2  # one that will open the keyboard when it is ready
+    OPENED = 3
 
 
 class Others(Protocol):
@@ -66,7 +90,7 @@ class Others(Protocol):
         ...
 
     def present(self) -> str | None:
-        """The name of a program that has the keyboard open now; may take 0.1 s."""
+        """The name of a program that has the keyboard open now, or will; may take 0.1 s."""
         ...
 
 
@@ -113,7 +137,10 @@ class QuietTimes:
     def look(self, now: float) -> bool:
         """Ask the system for signs, before each request; whether a conversation of others begins."""
         sign = self._others.sign()
-        if sign is Sign.OPENED:
+        if sign is Sign.STARTED:
+            self._must_ask = True
+            self._last = now
+        elif sign is Sign.OPENED:
             self._must_ask = True
             if self._is_talking(now):
                 self.silent_until = now + self._quiet_s

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linux: what other programs do with the device node of a keyboard, as the kernel tells it (inotify(7)).
 
-An open is told before it returns, so before that program can have written anything. hidapi reads the HID
-descriptors of all devices before it opens one; that is told too. Not told is a program that has a device
-node of its own for the keyboard (some containers); while it runs as this user, /proc shows it.
+An open is told before it returns, so before that program can have written anything. That is too late for a
+request of ours that is under way, so what comes before an open counts too: hidapi and browsers read the
+list of HID devices, and the Vial GUI takes seconds to start. Not told is a program that has a device node
+of its own for the keyboard (some containers); while it runs as this user, /proc shows it.
 """
 
 from __future__ import annotations
@@ -13,20 +14,24 @@ import ctypes
 import logging
 import os
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from firmware_bridge.discovery.linux_hid import SYSFS, descriptor_file
+from firmware_bridge.discovery.linux_hid import SYSFS, list_folder
 from firmware_bridge.neighbours import UNKNOWN_PROGRAM, Sign
+from firmware_bridge.processes import ProcessTable
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.wrapped import WrappedTransport
 
 _log = logging.getLogger(__name__)
 
 # linux/inotify.h
-_OPEN, _CLOSE, _OVERFLOW = 0x20, 0x18, 0x4000
+_OPEN, _CLOSE, _OVERFLOW, _FOLDER_ONLY = 0x20, 0x18, 0x4000, 0x0100_0000
 _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
 _BUFFER = 1 << 14
+
+_PROCESSES_S = 0.25  # between two looks for new processes
 
 
 class NodeWatch:
@@ -34,29 +39,32 @@ class NodeWatch:
 
     def __init__(
         self,
-        own_scans: Callable[[], int] = lambda: 0,
+        own_looks: Callable[[], int] = lambda: 0,
         *,
-        proc: Path = Path("/proc"),
+        processes: ProcessTable | None = None,
         sysfs: Path = SYSFS,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`own_scans` counts when we list the devices ourselves: up at the begin and at the end of each time,
-        so that it is odd meanwhile.
-        """
-        self._own_scans = own_scans
-        self._proc = proc
+        """`own_looks`: see `OwnLooks`."""
+        self._own_looks = own_looks
+        self._processes = processes or ProcessTable()
         self._sysfs = sysfs
+        self._clock = clock
         self._inotify = -1
         self._node = ""
         self._node_mark = -1
         # Whether the last thing that somebody did was to open it. Equal events in a row are told once, so
         # opens and closes cannot be counted.
         self._was_opened = False
-        self._scans = 0
+        self._looks = 0
+        self._looked_at = 0.0
 
     def start(self, node: str) -> None:
         """Watch `node`, which was opened just now."""
         self.stop()
         self._node, self._was_opened = node, False
+        self._processes.has_news()
+        self._looked_at = self._clock()
         try:
             self._inotify = _inotify()
             self._node_mark = _watch(self._inotify, node, _OPEN | _CLOSE)
@@ -64,8 +72,8 @@ class NodeWatch:
             _log.warning("other programs are noticed late: inotify: %s", error.strerror)
             self._end()
             return
-        with contextlib.suppress(OSError):  # not a HID device
-            _watch(self._inotify, str(descriptor_file(node, self._sysfs)), _OPEN)
+        with contextlib.suppress(OSError):  # no sysfs in here
+            _watch(self._inotify, str(list_folder(self._sysfs)), _OPEN | _FOLDER_ONLY)
 
     def stop(self) -> None:
         """Watch nothing any more, before the node is closed."""
@@ -75,11 +83,13 @@ class NodeWatch:
     def sign(self) -> Sign | None:
         """See `Others`."""
         opened, listed = self._take()
-        scans = self._own_scans()
-        is_ours = scans != self._scans or scans % 2 == 1
-        self._scans = scans
+        looks = self._own_looks()
+        is_ours = looks != self._looks or looks % 2 == 1
+        self._looks = looks
         if opened:
             return Sign.OPENED
+        if self._was_started():
+            return Sign.STARTED
         return Sign.LISTED if listed and not is_ours else None
 
     def present(self) -> str | None:
@@ -87,11 +97,18 @@ class NodeWatch:
         if not self._node:
             return None
         self._take()
-        program = who_has_open(self._node, self._proc)
+        program = self._processes.who_has_open(self._node) or self._processes.who_configures()
         return UNKNOWN_PROGRAM if program is None and self._was_opened else program
 
+    def _was_started(self) -> bool:
+        now = self._clock()
+        if not self._node or now - self._looked_at < _PROCESSES_S:
+            return False
+        self._looked_at = now
+        return self._processes.has_news()
+
     def _take(self) -> tuple[bool, bool]:
-        """Take what inotify has; whether the node was opened, and whether its descriptor was."""
+        """Take what inotify has; whether the node was opened, and whether the list of devices was read."""
         opened = listed = False
         while self._inotify >= 0:
             try:
@@ -129,38 +146,6 @@ class WatchedTransport(WrappedTransport):
     def close(self) -> None:
         self._watch.stop()
         self._inner.close()
-
-
-def who_has_open(node: str, proc: Path = Path("/proc")) -> str | None:
-    """The name of another process of this user that has the device node open; None where nobody can tell.
-
-    Costs 20 us per open file of all processes that this user may look into (measured: 16 ms for 835).
-    """
-    try:
-        names = os.listdir(proc)
-    except OSError:
-        return None
-    for name in names:
-        if name.isdigit() and int(name) != os.getpid() and _has_open(proc / name / "fd", node):
-            try:
-                return (proc / name / "comm").read_text(errors="replace").strip() or UNKNOWN_PROGRAM
-            except OSError:  # it has just ended
-                continue
-    return None
-
-
-def _has_open(handles: Path, node: str) -> bool:
-    try:
-        names = os.listdir(handles)
-    except OSError:  # of another user, or it has just ended
-        return False
-    for name in names:
-        try:
-            if os.readlink(f"{handles}/{name}") == node:
-                return True
-        except OSError:
-            continue
-    return False
 
 
 def _inotify() -> int:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from firmware_bridge.transport.hid_descriptor import (
@@ -16,15 +17,16 @@ SYSFS = Path("/sys")
 
 def read_collections(node: str, sysfs: Path = SYSFS) -> list[Collection]:
     """The top-level collections of `/dev/hidrawN`; none if it is gone or its descriptor is damaged."""
+    path = _device(node, sysfs) / "report_descriptor"
     try:
-        return parse_report_descriptor(descriptor_file(node, sysfs).read_bytes())
+        return parse_report_descriptor(path.read_bytes())
     except (OSError, DescriptorError):
         return []
 
 
-def descriptor_file(node: str, sysfs: Path = SYSFS) -> Path:
-    """Where the kernel shows the report descriptor of `/dev/hidrawN`; hidapi reads it of every device."""
-    return _device(node, sysfs) / "report_descriptor"
+def list_folder(sysfs: Path = SYSFS) -> Path:
+    """The list of HID nodes, which hidapi and browsers read through libudev before they open one."""
+    return sysfs / "class/hidraw"
 
 
 def read_location(node: str, sysfs: Path = SYSFS) -> str:
@@ -62,7 +64,7 @@ def device_names(sysfs: Path = SYSFS) -> frozenset[str]:
     names: set[str] = set()
     for kind, prefix in (("hidraw", "hidraw"), ("tty", "ttyACM")):
         try:
-            entries = [entry.name for entry in (sysfs / "class" / kind).iterdir()]
+            entries = os.listdir(sysfs / "class" / kind)
         except OSError:
             continue
         names.update(name for name in entries if name.startswith(prefix))
@@ -70,4 +72,4 @@ def device_names(sysfs: Path = SYSFS) -> frozenset[str]:
 
 
 def _device(node: str, sysfs: Path) -> Path:
-    return sysfs / "class/hidraw" / Path(node).name / "device"
+    return list_folder(sysfs) / Path(node).name / "device"

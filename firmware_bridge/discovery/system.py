@@ -44,5 +44,5 @@ def system_opener(
     return DeviceOpener(
         watch.candidates, partial(make_transport, library), selected=selected,
         is_claimed=is_claimed if on_linux else lambda vendor, product: False,
-        node_watch=NodeWatch(lambda: watch.scans) if on_linux else None,
+        node_watch=NodeWatch(lambda: watch.looks.count) if on_linux else None,
     )  # fmt: skip

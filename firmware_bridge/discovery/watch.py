@@ -55,6 +55,22 @@ class ChangeSource(Protocol):
         ...
 
 
+class OwnLooks:
+    """Counts begins and ends of the times that we read the list of devices ourselves: odd meanwhile.
+
+    Other programs that read it are noticed by that (`NodeWatch`).
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __enter__(self) -> None:
+        self.count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.count += 1
+
+
 class NoSource:
     """The system tells nothing."""
 
@@ -70,13 +86,17 @@ class NameSource:
 
     poll_s = SELDOM_S
 
-    def __init__(self, names: Callable[[], Hashable] = device_names) -> None:
+    def __init__(
+        self, names: Callable[[], Hashable] = device_names, looks: OwnLooks | None = None
+    ) -> None:
         self._names = names
+        self._looks = looks or OwnLooks()
         self._known = names()
 
     def wait(self, timeout_s: float) -> bool:
         time.sleep(timeout_s)
-        known, self._known = self._known, self._names()
+        with self._looks:
+            known, self._known = self._known, self._names()
         return known != self._known
 
 
@@ -98,14 +118,14 @@ class UdevSource:
         return self._monitor.poll(timeout_s) is not None
 
 
-def best_source() -> ChangeSource:
-    """The quickest that works here."""
+def best_source(looks: OwnLooks) -> ChangeSource:
+    """The quickest that works here; `looks` counts what it reads itself."""
     if not sys.platform.startswith("linux"):
         return NoSource()
     if Path("/run/udev/control").exists():  # udevd runs
         with contextlib.suppress(ImportError):
             return UdevSource()
-    return NameSource()
+    return NameSource(looks=looks)
 
 
 class DeviceWatch:
@@ -120,12 +140,11 @@ class DeviceWatch:
     ) -> None:
         """Each of `scans` lists one kind of device; what one of them raises is logged once."""
         self._scans = scans
-        self._source = source or best_source()
+        self.looks = OwnLooks()
+        self._source = source or best_source(self.looks)
         self._limit_s = limit_s
         self._stopping = False
         self._changed = threading.Condition()
-        self.scans = 0
-        """Counts begins and ends of lists: odd while one is made."""
         self._candidates: tuple[Candidate, ...] | None = None
         self._scanning_since: float | None = None
         self._failures: set[str] = set()
@@ -168,9 +187,8 @@ class DeviceWatch:
     def _run(self) -> None:
         while not self._stopping:
             self._scanning_since = time.monotonic()
-            self.scans += 1
-            found = self._scan()
-            self.scans += 1
+            with self.looks:
+                found = self._scan()
             with self._changed:
                 self._candidates = found
                 self._scanning_since = None

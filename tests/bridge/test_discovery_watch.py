@@ -18,6 +18,7 @@ from firmware_bridge.discovery.watch import (
     EnumerationHungError,
     NameSource,
     NoSource,
+    OwnLooks,
     best_source,
 )
 from firmware_bridge.transport.base import DeviceIdentity
@@ -161,10 +162,10 @@ def test_one_kind_of_device_that_cannot_be_listed_does_not_hide_the_other(
 
 def test_the_best_source_depends_on_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert isinstance(best_source(), NoSource)
+    assert isinstance(best_source(OwnLooks()), NoSource)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(Path, "exists", lambda path: False)
-    assert isinstance(best_source(), NameSource)
+    assert isinstance(best_source(OwnLooks()), NameSource)
 
 
 @pytest.mark.expected_log("tells no changes")

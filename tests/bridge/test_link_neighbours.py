@@ -121,6 +121,18 @@ def test_one_that_stays_or_comes_again_is_a_conversation(stays: bool) -> None:
     assert quiet.is_over(30) is not stays
 
 
+def test_a_program_that_starts_and_will_open_the_keyboard_is_given_way_at_once() -> None:
+    others = FakeOthers()
+    quiet = QuietTimes(others=others)
+    assert not quiet.look(10)
+    others.come, others.program = Sign.STARTED, "Vial"
+    assert quiet.look(11)
+    assert quiet.program == "Vial"
+    assert not quiet.is_over(100)
+    others.program = None
+    assert quiet.is_over(106)
+
+
 def test_a_program_that_had_it_open_before_us_is_noticed_at_once() -> None:
     quiet = QuietTimes(others=FakeOthers("vial"))
     assert quiet.look(10)
@@ -202,7 +214,14 @@ def test_the_link_stays_silent_while_the_program_has_the_keyboard_open() -> None
 def watched_lab(others: FakeOthers) -> SessionLab:
     lab = ready_lab()
     lab.session = Session(
-        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.asleep, others
+        32,
+        SessionIds(7, 1),
+        lab.seqs,
+        lab.output,
+        LinkOptions(),
+        lab.stats,
+        lambda: lab.asleep,
+        others,
     )
     lab.settle()
     return lab
@@ -234,7 +253,14 @@ def test_a_keyboard_that_somebody_has_open_is_not_even_greeted() -> None:
     others = FakeOthers("vial")
     lab = SessionLab()
     lab.session = Session(
-        32, SessionIds(7, 1), lab.seqs, lab.output, LinkOptions(), lab.stats, lambda: lab.asleep, others
+        32,
+        SessionIds(7, 1),
+        lab.seqs,
+        lab.output,
+        LinkOptions(),
+        lab.stats,
+        lambda: lab.asleep,
+        others,
     )
     lab.run(10)
     assert lab.sent == []

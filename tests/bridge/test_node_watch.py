@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from firmware_bridge.neighbours import Sign
-from firmware_bridge.node_watch import NodeWatch, WatchedTransport, who_has_open
+from firmware_bridge.discovery.linux_hid import device_names
+from firmware_bridge.discovery.watch import NameSource, OwnLooks
+from firmware_bridge.neighbours import Sign, load_configurators
+from firmware_bridge.node_watch import NodeWatch, WatchedTransport
+from firmware_bridge.processes import ProcessTable
 from tests.helpers.transports import ScriptedTransport
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="inotify and /proc")
@@ -25,6 +28,9 @@ for order in sys.stdin:
     files.append(open(sys.argv[1])) if order == "open\\n" else files.pop().close()
     print(flush=True)
 """
+
+
+NOBODY_CONFIGURES = ProcessTable(configurators=())  # whatever runs on this machine
 
 
 class Program:
@@ -52,10 +58,7 @@ class Program:
 
 @pytest.fixture
 def node(tmp_path: Path) -> Path:
-    """Of a keyboard whose descriptor is where the kernel shows it."""
-    device = tmp_path / "sys/class/hidraw/hidraw7/device"
-    device.mkdir(parents=True)
-    (device / "report_descriptor").write_bytes(b"")
+    (tmp_path / "sys/class/hidraw/hidraw7").mkdir(parents=True)
     path = tmp_path / "hidraw7"
     path.touch()
     return path
@@ -70,7 +73,7 @@ def program(node: Path) -> Iterator[Program]:
 
 @pytest.fixture
 def watch(node: Path, tmp_path: Path) -> Iterator[NodeWatch]:
-    watch = NodeWatch(sysfs=tmp_path / "sys")
+    watch = NodeWatch(processes=NOBODY_CONFIGURES, sysfs=tmp_path / "sys")
     yield watch
     watch.stop()
 
@@ -106,7 +109,7 @@ def test_a_program_that_was_there_before_is_found(
 def test_one_that_this_user_may_not_look_into_is_noticed_too(
     node: Path, tmp_path: Path, program: Program
 ) -> None:
-    watch = NodeWatch(proc=tmp_path / "no-proc", sysfs=tmp_path / "sys")
+    watch = NodeWatch(processes=ProcessTable(tmp_path / "no-proc"), sysfs=tmp_path / "sys")
     watch.start(str(node))
     program.do("open")
     assert watch.present() == "another program"
@@ -116,21 +119,21 @@ def test_one_that_this_user_may_not_look_into_is_noticed_too(
 
 
 def test_whoever_lists_the_keyboards_is_noticed_and_we_are_not(node: Path, tmp_path: Path) -> None:
-    scans = 0
-    watch = NodeWatch(lambda: scans, sysfs=tmp_path / "sys")
+    looks = OwnLooks()
+    watch = NodeWatch(lambda: looks.count, processes=NOBODY_CONFIGURES, sysfs=tmp_path / "sys")
     watch.start(str(node))
-    descriptor = tmp_path / "sys/class/hidraw/hidraw7/device/report_descriptor"
-    descriptor.read_bytes()
+    device_names(tmp_path / "sys")
     assert watch.sign() is Sign.LISTED
-    scans = 1
-    descriptor.read_bytes()
+    with looks:
+        device_names(tmp_path / "sys")
+        assert watch.sign() is None
+        device_names(tmp_path / "sys")
+        assert watch.sign() is None
+        device_names(tmp_path / "sys")
     assert watch.sign() is None
-    descriptor.read_bytes()
-    assert watch.sign() is None
-    descriptor.read_bytes()
-    scans = 2
-    assert watch.sign() is None
-    descriptor.read_bytes()
+    assert not NameSource(lambda: device_names(tmp_path / "sys"), looks).wait(0.001)
+    watch.sign()  # of the source's first look, which it takes before we count
+    device_names(tmp_path / "sys")
     node.read_bytes()
     assert watch.sign() is Sign.OPENED  # the stronger one
     watch.stop()
@@ -176,8 +179,56 @@ def test_without_inotify_the_table_of_processes_is_left(
 
 def test_our_own_handle_does_not_count(node: Path) -> None:
     with node.open():
-        assert who_has_open(str(node)) is None
+        assert ProcessTable().who_has_open(str(node)) is None
 
 
 def test_where_nobody_tells_nobody_is_there(tmp_path: Path) -> None:
-    assert who_has_open("/dev/hidraw0", tmp_path / "no-proc") is None
+    table = ProcessTable(tmp_path / "no-proc")
+    assert table.who_has_open("/dev/hidraw0") is None
+    assert table.who_configures() is None
+    assert not table.has_news()
+
+
+def fake_process(proc: Path, number: int, name: str) -> None:
+    folder = proc / str(number)
+    folder.mkdir(parents=True)
+    (folder / "comm").write_text(f"{name}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("vial", True),
+        ("Vial", True),
+        ("Vial-v0.7.5-x86", True),
+        ("vialect", False),
+        ("bash", False),
+    ],
+)
+def test_a_program_that_will_open_the_keyboard_is_noticed_while_it_starts(
+    node: Path, tmp_path: Path, name: str, is_one: bool
+) -> None:
+    now = 10.0
+    proc = tmp_path / "proc"
+    fake_process(proc, 1, "init")
+    watch = NodeWatch(processes=ProcessTable(proc), sysfs=tmp_path / "sys", clock=lambda: now)
+    watch.start(str(node))
+    now += 1
+    assert watch.sign() is None
+    fake_process(proc, 77, name)
+    now += 0.2
+    assert watch.sign() is None  # not yet looked
+    now += 0.1
+    assert watch.sign() is (Sign.STARTED if is_one else None)
+    now += 1
+    assert watch.sign() is None
+    assert watch.present() == ("Vial" if is_one else None)
+    (proc / "77/comm").unlink()
+    assert watch.present() is None
+    watch.stop()
+
+
+def test_every_configurator_has_a_source() -> None:
+    for row in load_configurators():
+        assert row.name == row.name.lower()
+        assert row.source

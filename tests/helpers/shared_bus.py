@@ -15,11 +15,26 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from random import Random
 
+from firmware_bridge.neighbours import Sign
 from firmware_bridge.transport.base import DeviceIdentity
+from tests.helpers.others import FakeOthers
 from tests.helpers.via_peers import REPORT_LENGTH, Peer
 
 Device = Callable[[bytes, float], list[bytes]]
 """What comes back for a report at a time, in seconds."""
+
+# Seconds. Measured with vial-gui 9bb3c6b and a HID library that does nothing: 4.8 to 5.6 from its start to its
+# first open, 0.00014 to 0.00019 from that open to the next, 0.00004 from there to the first request. A release
+# may start faster. How long libudev takes to list the devices: 0.8 to 10, by what an emulated machine needed.
+VIAL_STARTS_S = (0.5, 6.0)
+VIAL_LISTS_S = (0.0008, 0.01)
+VIAL_CHOOSES_S = 0.00015
+VIAL_ASKS_S = 0.00004
+VIAL_WAITS_S = 0.5
+# Not measured: a browser's open and its first request are some messages between three processes apart, and so
+# are the moment from which the VIA app takes answers and its write.
+VIA_ASKS_S = (0.0005, 0.02)
+VIA_WRITES_S = 0.0005
 
 
 @dataclass(frozen=True)
@@ -37,8 +52,8 @@ class Bus:
     def __init__(self, device: Device, dice: Random) -> None:
         self.now = 100.0
         self.handles: list[Handle] = []
+        self.dice = dice
         self._device = device
-        self._dice = dice
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._free_at = 0.0
@@ -61,7 +76,7 @@ class Bus:
     def write(self, writer: object, report: bytes) -> None:
         """The device takes it after what it has to do already; USB and firmware need 0.5 to 4 ms."""
         asked_at = self.now
-        self._free_at = max(self._free_at, self.now) + self._dice.uniform(0.0005, 0.004)
+        self._free_at = max(self._free_at, self.now) + self.dice.uniform(0.0005, 0.004)
 
         def answer() -> None:
             for answered in self._device(report.ljust(REPORT_LENGTH, b"\0"), self.now):
@@ -143,14 +158,16 @@ class WrongAnswer:
 class Program:
     """A program that takes the next report for its answer.
 
-    `drops_old`: the VIA app forgets what came before its write (src/shims/node-hid.ts, fastForwardGlobalBuffer)
-    and tells an error if the answer does not repeat the request (keyboard-api.ts). The Vial GUI reads the
-    oldest report, whatever it is (util.py, hid_send). Both wait 0.5 s at most.
+    The VIA app forgets what came before its write (src/shims/node-hid.ts, fastForwardGlobalBuffer), waits for
+    ever and tells an error if the answer does not repeat the request (keyboard-api.ts). The Vial GUI reads the
+    oldest report, whatever it is, and waits 0.5 s (util.py, hid_send).
+
+    What the system tells of it, `FakeOthers` for our side; `opened_at` is the time of its own open.
     """
 
     bus: Bus
     script: Script
-    drops_old: bool
+    is_vial: bool
     wrong: list[WrongAnswer] = field(default_factory=list)
     shifted: int = 0  # answers to an earlier request of its own: what a wrong one leads to
     right: int = 0
@@ -158,9 +175,14 @@ class Program:
     def __post_init__(self) -> None:
         self.handle = Handle(self.bus)
         self.handle.notify = self._advance
+        self.others = FakeOthers()
+        self.opened_at = float("inf")
         self._asked_at = float("nan")
         self._steps = self._run()
-        self.is_open = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.others.program is not None
 
     def start(self, at: float) -> None:
         self.bus.at(at, self._advance)
@@ -169,25 +191,58 @@ class Program:
         next(self._steps, None)
 
     def _run(self) -> Generator[None, None, None]:
-        self.handle.open()
-        self.is_open = True
+        yield from (self._start_vial if self.is_vial else self._start_via)()
         for think_s, request in self.script:
-            resume_at = self.bus.now + think_s
-            self.bus.at(resume_at, self._advance)
-            while self.bus.now < resume_at:
-                yield
-            if self.drops_old:
+            yield from self._wait(think_s)
+            if not self.is_vial:
                 self.handle.queue.clear()
+                yield from self._wait(VIA_WRITES_S)
             self._asked_at = self.bus.now
             self.bus.write(self, request)
-            give_up_at = self.bus.now + 0.5
-            self.bus.at(give_up_at, self._advance)
+            give_up_at = self.bus.now + (VIAL_WAITS_S if self.is_vial else float("inf"))
+            if self.is_vial:
+                self.bus.at(give_up_at, self._advance)
             while not self.handle.queue and self.bus.now < give_up_at:
                 yield
             if self.handle.queue:
                 self._take()
         self.handle.close()
-        self.is_open = False
+        self.others.program = None
+
+    def _start_via(self) -> Generator[None, None, None]:
+        """The browser has listed all devices long ago; it opens the keyboard once."""
+        self._open("chrome")
+        yield from ()
+
+    def _start_vial(self) -> Generator[None, None, None]:
+        """It starts, lists the devices, opens each and closes it, and opens the chosen one."""
+        dice = self.bus.dice
+        self.others.program, self.others.come = "Vial", Sign.STARTED
+        yield from self._wait(dice.uniform(*VIAL_STARTS_S))
+        self.others.come = Sign.LISTED
+        yield from self._wait(dice.uniform(*VIAL_LISTS_S))
+        self.others.come = Sign.OPENED
+        yield from self._wait(VIAL_CHOOSES_S)
+        self._open("Vial")
+        yield from self._wait(VIAL_ASKS_S)
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Its thread that looks for keyboards (autorefresh_thread.py) opens each once a second."""
+        if self.is_open:
+            self.others.come = Sign.OPENED
+            self.bus.at(self.bus.now + 1.05, self._look_again)
+
+    def _open(self, name: str) -> None:
+        self.handle.open()
+        self.opened_at = self.bus.now
+        self.others.program, self.others.come = name, Sign.OPENED
+
+    def _wait(self, seconds: float) -> Generator[None, None, None]:
+        resume_at = self.bus.now + seconds
+        self.bus.at(resume_at, self._advance)
+        while self.bus.now < resume_at:
+            yield
 
     def _take(self) -> None:
         _, answer = self.handle.queue.popleft()
@@ -201,7 +256,7 @@ class Program:
 
 def via_app(dice: Random, busy_s: float = 20.0) -> Script:
     """Connect, read the keymap and macros, then what a person does (src/utils/keyboard-api.ts)."""
-    yield 0.01, b"\x01"
+    yield dice.uniform(*VIA_ASKS_S), b"\x01"
     yield dice.uniform(0, 1.5), b"\x01"
     for request in (b"\x11", b"\x02\x02", b"\x0c", b"\x0d"):
         yield 0.001, request
@@ -221,8 +276,8 @@ def via_app(dice: Random, busy_s: float = 20.0) -> Script:
 
 def vial_gui(dice: Random, busy_s: float = 20.0) -> Script:
     """Connect and load everything, then what a person does (protocol/keyboard_comm.py, reload)."""
-    yield 0.002, b"\x01"
-    yield 0.001, b"\xfe\x00"
+    yield 0.0, b"\x01"
+    yield 0.00001, b"\xfe\x00"
     yield 0.001, b"\xfe\x01"
     for block in range(22):
         yield 0.001, b"\xfe\x02" + block.to_bytes(4, "little")
