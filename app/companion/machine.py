@@ -77,7 +77,7 @@ class CompanionMachine:
         self._mode = self._modes[settings.mode]
         self._engine = EngineWatch(self._desk)
         self._notice = Notice()
-        self._rest = Rest(settings.idle_wipe_s)
+        self._rest = Rest(settings.display.off_s, settings.idle_wipe_s)
         self._is_paused = False
         self._dropped = 0
         self._board: Capabilities | None = None
@@ -160,12 +160,13 @@ class CompanionMachine:
             return
         now = self._now()
         if self._rest.falls_asleep(now):
-            # Forget everything and let the keyboard show its own screen, or darken it.
             self._wipe()
+        if self._rest.falls_dark(now, is_busy=self._out.is_busy):
+            # The keyboard shows its own screen, or darkens it.
             self._out.release()
         self._notice.wake(now)
         self._mode.wake()
-        if not self._rest.is_asleep:
+        if not self._rest.is_dark:
             self._out.send(self._view(), self._situation(), self._desk.size, now)
 
     def failed(self, error: str) -> None:
@@ -286,7 +287,7 @@ class CompanionMachine:
         self._wipe()
         self._desk.configure(settings)
         self._screen.configure(settings.display.text_size)
-        self._rest.configure(settings.idle_wipe_s, self._now())
+        self._rest.configure(settings.display.off_s, settings.idle_wipe_s, self._now())
         self._furnish(settings)
         self._mode = self._modes[name]
         if not self._is_paused:

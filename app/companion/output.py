@@ -33,6 +33,11 @@ class Output:
         self.overlay = DARK
 
     @property
+    def is_busy(self) -> bool:
+        """The keyboard says that an answer is under way."""
+        return self.status in (Status.THINKING, Status.STREAMING)
+
+    @property
     def deadline(self) -> float | None:
         """When a change of the lights that had to wait may go out."""
         return self._lights.deadline
