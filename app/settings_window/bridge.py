@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the ports' threads to the window's: a table of signals, which Qt queues from one to the other."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.settings_window.ports import CompanionPort, CompanionView, SettingsPort
+
+
+class Bridge(QObject):
+    """Every signal arrives on the window's thread. `view` is the newest state that arrived."""
+
+    companion_changed = Signal(object)  # CompanionView
+    settings_changed = Signal(object)  # Settings
+    preview_came = Signal(object)  # Preview
+    key_came = Signal(object)  # PressedKey
+    answer_came = Signal(object)  # Answer
+    asked_for = Signal(str)  # the name of a page that somebody wants to see
+
+    def __init__(self, companion: CompanionPort, settings: SettingsPort) -> None:
+        super().__init__()
+        self.view = CompanionView()
+        self.companion_changed.connect(self._keep)
+        companion.watch_state(self.companion_changed.emit)
+        companion.watch_pages(self.asked_for.emit)
+        settings.watch_settings(self.settings_changed.emit)
+
+    def _keep(self, view: CompanionView) -> None:
+        self.view = view

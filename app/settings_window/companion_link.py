@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running companion over `app.ipc`; the settings file itself while none runs.
+
+One connection asks, and one tells of state and settings; it is opened again whenever a companion comes. What
+may hold content (display, reply, the next key) has a connection of its own, open while it is looked at.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.config.problems import SettingsError
+from app.config.store import Changes, SettingsStore
+from app.ipc.client import IpcClient, Json
+from app.ipc.messages import (
+    EVENTS,
+    Event,
+    KeySeen,
+    PageWanted,
+    ReplyChanged,
+    ScreenChanged,
+    SettingsChanged,
+    StateChanged,
+    Topic,
+)
+from app.ipc.protocol import IpcError, NotRunningError, RefusedError
+from app.settings import ModeName, Settings
+from app.settings_window.ports import (
+    Answer,
+    CompanionView,
+    PressedKey,
+    Preview,
+    SettingsRefusedError,
+)
+from app.settings_window.wire import key_of, preview_of, view_of
+from engine.failures import name_of_error
+
+_LOOK_AGAIN_S = 1.0  # for a companion, while there is none
+
+_log = logging.getLogger(__name__)
+
+E = TypeVar("E", KeySeen, ReplyChanged, ScreenChanged)
+Hear = Callable[[Event], None]
+
+
+class Subscription:
+    """Events of some topics on a thread of its own, until `close` or the end of the companion."""
+
+    def __init__(self, folder: Path | None, topics: tuple[Topic, ...], hear: Hear) -> None:
+        """Raises IpcError when no companion answers."""
+        self._client = IpcClient(folder, "settings")
+        self._topics = topics
+        self._hear = hear
+        self._is_closed = False
+
+    def start(self) -> None:
+        threading.Thread(target=self.run, name="settings-events", daemon=True).start()
+
+    def run(self) -> None:
+        """Hear every event; returns at the end."""
+        try:
+            for event in self._client.events(*self._topics):
+                if self._is_closed:
+                    return
+                self._hear(EVENTS.validate_python(event))
+        except IpcError as error:
+            if not self._is_closed:
+                _log.info("the companion is gone: %s", error)
+        except Exception as error:  # noqa: BLE001  the thread's top; an event may hold content
+            _log.error("events of the companion are lost after %s", name_of_error(error))
+        finally:
+            self._client.close()
+
+    def close(self) -> None:
+        """No event is heard any more, but one that is being heard."""
+        self._is_closed = True
+        self._client.close()
+
+
+class CompanionLink:
+    """A SettingsPort and a CompanionPort. `folder` is the companion's runtime folder (None: this user's)."""
+
+    def __init__(self, folder: Path | None = None, store: SettingsStore | None = None) -> None:
+        self._folder = folder
+        self._store = store or SettingsStore()
+        self._client: IpcClient | None = None
+        self._closing = threading.Event()
+        self._asking = threading.Lock()  # a request waits for its answer
+        self._lock = threading.Lock()  # guards the table below
+        self._open: dict[Topic, Subscription] = {}
+        self._on_state: Callable[[CompanionView], None] = lambda _: None
+        self._on_settings: Callable[[Settings], None] = lambda _: None
+        self._on_page: Callable[[str], None] = lambda _: None
+
+    def start(self) -> None:
+        """Look for the companion from now on. Call it after all `watch_…`."""
+        threading.Thread(target=self._attend, name="settings-link", daemon=True).start()
+
+    def close(self) -> None:
+        """End every connection."""
+        self._closing.set()
+        for name in tuple(self._open):
+            self._end(name)
+        if self._client is not None:
+            self._client.close()
+
+    # ---------------------------------------------------------------- settings
+
+    def load(self) -> Settings:
+        try:
+            return Settings.model_validate(self._request("get-settings")["values"])
+        except NotRunningError:
+            return self._store.load().settings
+        except IpcError as error:
+            raise SettingsRefusedError(str(error)) from error
+
+    def change(self, changes: Changes) -> Settings:
+        try:
+            answer = self._request("change-settings", changes=changes)
+            return Settings.model_validate(answer["values"])
+        except NotRunningError:
+            return self._change_file(changes)
+        except RefusedError as error:
+            lines = [text for _, text in error.problems] or [str(error)]
+            raise SettingsRefusedError("\n".join(lines)) from error
+        except IpcError as error:
+            raise SettingsRefusedError(str(error)) from error
+
+    def watch_settings(self, listener: Callable[[Settings], None]) -> None:
+        self._on_settings = listener
+
+    def _change_file(self, changes: Changes) -> Settings:
+        try:
+            return self._store.change(changes)
+        except SettingsError as error:
+            raise SettingsRefusedError(str(error)) from error
+
+    # ---------------------------------------------------------------- companion
+
+    def watch_state(self, listener: Callable[[CompanionView], None]) -> None:
+        self._on_state = listener
+        listener(CompanionView())
+
+    def watch_pages(self, listener: Callable[[str], None]) -> None:
+        self._on_page = listener
+
+    def watch_preview(self, listener: Callable[[Preview], None] | None) -> None:
+        self._end(Topic.SCREEN)
+        if listener is not None:
+            self._begin(Topic.SCREEN, ScreenChanged, lambda event: listener(preview_of(event)))
+
+    def capture_key(self, listener: Callable[[PressedKey], None] | None) -> None:
+        self._end(Topic.KEY)
+        if listener is not None:
+            self._begin(Topic.KEY, KeySeen, lambda event: listener(key_of(event)))
+
+    def ask(self, text: str, listener: Callable[[Answer], None]) -> None:
+        def send() -> None:
+            try:
+                self._request("ask", text=text)
+            except IpcError as error:
+                listener(Answer("", is_finished=True, trouble=str(error)))
+
+        self._end(Topic.REPLY)
+        if not self._begin(Topic.REPLY, ReplyChanged, _ReplyHearing(listener, send)):
+            listener(Answer("", is_finished=True, trouble="Thock does not run."))
+
+    def stop_asking(self) -> None:
+        self._end(Topic.REPLY)
+
+    def cancel(self) -> None:
+        self._command("cancel")
+
+    def pause(self, minutes: float | None = None) -> None:
+        self._command("pause", minutes=minutes)
+
+    def resume(self) -> None:
+        self._command("resume")
+
+    def set_mode(self, mode: ModeName) -> None:
+        self._command("set-mode", mode=mode.value)
+
+    def forget(self) -> None:
+        self._command("forget")
+
+    def load_model(self) -> None:
+        self._command("load-model")
+
+    def unload_model(self) -> None:
+        self._command("unload-model")
+
+    def _command(self, type_: str, **fields: Any) -> None:
+        try:
+            self._request(type_, **fields)
+        except IpcError as error:
+            _log.info("%s was not done: %s", type_, error)
+
+    # ---------------------------------------------------------------- connections
+
+    def _request(self, type_: str, **fields: Any) -> Json:
+        """Ask the companion; once more if it was started anew since the last time."""
+        with self._asking:
+            is_fresh = self._client is None
+            if self._client is None:
+                self._client = IpcClient(self._folder, "settings")
+            try:
+                return self._client.request(type_, **fields)
+            except RefusedError:
+                raise
+            except IpcError:
+                self._client.close()
+                self._client = None
+                if is_fresh:
+                    raise
+        return self._request(type_, **fields)
+
+    def _attend(self) -> None:
+        while not self._closing.is_set():
+            try:
+                told = Subscription(self._folder, (Topic.STATE, Topic.SETTINGS), self._hear)
+            except IpcError:
+                self._closing.wait(_LOOK_AGAIN_S)
+                continue
+            with self._lock:
+                self._open[Topic.STATE] = told
+            told.run()
+            self._on_state(CompanionView())
+
+    def _hear(self, event: Event) -> None:
+        match event:
+            case StateChanged(state=state):
+                self._on_state(view_of(state))
+            case SettingsChanged(values=values):
+                self._on_settings(Settings.model_validate(values))
+            case PageWanted(page=page):
+                self._on_page(page)
+            case _:
+                pass  # not asked for
+
+    def _begin(self, topic: Topic, kind: type[E], hear: Callable[[E], None]) -> bool:
+        def of_kind(event: Event) -> None:
+            if isinstance(event, kind):
+                hear(event)
+
+        try:
+            subscription = Subscription(self._folder, (topic,), of_kind)
+        except IpcError as error:
+            _log.info("the companion does not tell its %s: %s", topic.value, error)
+            return False
+        with self._lock:
+            self._open[topic] = subscription
+        subscription.start()
+        return True
+
+    def _end(self, topic: Topic) -> None:
+        with self._lock:
+            subscription = self._open.pop(topic, None)
+        if subscription is not None:
+            subscription.close()
+
+
+class _ReplyHearing:
+    """From ReplyChanged to Answer. The first event tells what was there before; then the question is sent."""
+
+    def __init__(self, listener: Callable[[Answer], None], send: Callable[[], None]) -> None:
+        self._listener = listener
+        self._send = send
+        self._answered_before: int | None = None
+
+    def __call__(self, event: ReplyChanged) -> None:
+        if self._answered_before is None:
+            self._answered_before = event.answered
+            self._send()
+            return
+        is_finished = not event.is_busy and event.answered > self._answered_before
+        self._listener(Answer(event.text, is_finished))

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the window asks of this computer: devices, checks, models. Tests put their own in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from app.doctor.report import Finding
+from app.models.catalogue import CatalogueEntry, load_catalogue
+from app.models.fetch import fetch_model
+from app.models.store import InstalledModel, ModelStore
+from app.settings_window.memory_plan import MemoryPlan, plan_for
+from app.settings_window.speed_test import Speed, measure_speed
+from firmware_bridge.discovery.candidates import Candidate
+
+Progress = Callable[[object], None]
+
+
+class ScanError(Exception):
+    """The devices could not be listed; the message says why."""
+
+
+def scan_keyboards() -> Sequence[Candidate]:
+    """What is connected, without opening anything. Takes up to a few hundred milliseconds.
+
+    Raises:
+        ScanError: the HID library is missing, or listing hangs.
+    """
+    from firmware_bridge.discovery.system import system_watch
+    from firmware_bridge.errors import TransportError
+    from firmware_bridge.transport.hid_library import load_hid_library
+
+    try:
+        watch = system_watch(load_hid_library())
+        watch.start()
+        try:
+            return watch.candidates()
+        finally:
+            watch.stop()
+    except TransportError as error:
+        raise ScanError(str(error)) from error
+
+
+def run_checks() -> Sequence[Finding]:
+    """The checks of `thock doctor` that matter outside a terminal.
+
+    Raises:
+        ScanError: see `scan_keyboards`.
+    """
+    from app.doctor.checks import ALL_CHECKS, check_terminal
+    from app.doctor.keyboards import check_keyboards
+
+    findings = [check() for check in ALL_CHECKS if check is not check_terminal]
+    return [*findings, check_keyboards(scan_keyboards())]
+
+
+@dataclass(frozen=True, slots=True)
+class Computer:
+    """Functions that may take long are called on a task's thread."""
+
+    store: ModelStore = field(default_factory=ModelStore)
+    scan: Callable[[], Sequence[Candidate]] = scan_keyboards
+    checks: Callable[[], Sequence[Finding]] = run_checks
+    catalogue: Callable[[], Mapping[str, CatalogueEntry]] = load_catalogue
+    plan: Callable[[Path, int], MemoryPlan] = plan_for
+    speed: Callable[[Path, int, Callable[[], object]], Speed] = measure_speed
+    fetch: Callable[..., InstalledModel] = fetch_model

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the settings window, one file each."""

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Diagnostics: what was checked on this computer, and how to mend what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtGui import QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout
+
+from app.doctor.report import CheckStatus, Finding, describe
+from app.i18n import Translate
+from app.settings_window.background import Task
+from app.settings_window.computer import ScanError
+from app.settings_window.labels import Place
+from app.settings_window.pages.base import PageTools, PageView
+from app.settings_window.theme import GAP
+from app.settings_window.widgets import Card, button, label, side_by_side
+from app.settings_window.wording import Make
+
+_SIGNS = {CheckStatus.OK: "✓", CheckStatus.WARNING: "⚠", CheckStatus.ERROR: "✗"}
+
+
+class DiagnosticsPage(PageView):
+    """The checks run on a thread when the page is seen first, and again on demand."""
+
+    def __init__(self, tools: PageTools) -> None:
+        super().__init__(Place.DIAGNOSTICS, tools)
+        self._task: Task | None = None
+        self._trouble = ""
+        self.findings: Sequence[Finding] = ()
+        self._row_words = self.words.branch()
+        self.again = button(self.words, lambda tr: tr("Check again"))
+        self.again.clicked.connect(self.check)
+        self.copy = button(self.words, lambda tr: tr("Copy as text"))
+        self.copy.clicked.connect(self._copy)
+        self._summary = label(self.words, self._summary_text, "hint")
+        self.add(side_by_side(self._summary, self.copy, self.again))
+        self._card = Card()
+        self._card.hide()
+        self.add(self._card)
+        self.finish()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if not self.findings:
+            self.check()
+
+    def check(self) -> None:
+        """Run all checks."""
+        if self._task is not None:
+            return
+        checks = self.tools.computer.checks
+        self._task = Task(lambda _: checks(), (ScanError,), self)
+        self._task.done.connect(self._checked)
+        self._task.failed.connect(self._failed)
+        self.again.setEnabled(False)
+        self._say()
+        self._task.start()
+
+    def _checked(self, findings: Sequence[Finding]) -> None:
+        self._task, self._trouble, self.findings = None, "", findings
+        self._row_words.close()
+        self._row_words = self.words.branch()
+        self._card.clear()
+        for finding in sorted(findings, key=lambda finding: -finding.status):
+            self._card.add(self._row(finding))
+        self._card.show()
+        self.again.setEnabled(True)
+        self._say()
+
+    def _failed(self, reason: str) -> None:
+        self._task, self._trouble = None, reason
+        self.again.setEnabled(True)
+        self._say()
+
+    def _row(self, finding: Finding) -> QVBoxLayout:
+        row = QVBoxLayout()
+        row.setSpacing(GAP // 4)
+        row.addWidget(label(self._row_words, _head(finding)))
+        row.addWidget(label(self._row_words, lambda _: finding.text, "hint"))
+        if finding.fix:
+            part = "problem" if finding.status is CheckStatus.ERROR else "hint"
+            row.addWidget(label(self._row_words, lambda _: f"→ {finding.fix}", part))
+        return row
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(describe(self.findings))
+
+    def _say(self) -> None:
+        self.copy.setEnabled(bool(self.findings))
+        self._summary.setText(self._summary_text(self.words.tr))
+
+    def _summary_text(self, tr: Translate) -> str:
+        if self._task is not None:
+            return tr("Checking…")
+        if self._trouble:
+            return f"⚠ {self._trouble}"
+        wrong = sum(finding.status is not CheckStatus.OK for finding in self.findings)
+        if wrong:
+            return tr("To look at: {count}").format(count=wrong)
+        return tr("Everything is in order.") if self.findings else ""
+
+
+def _head(finding: Finding) -> Make:
+    """A sign and a word for the state, so that neither colour nor shape alone tells it."""
+    return lambda tr: (
+        f"{_SIGNS[finding.status]}  {tr(finding.subject.capitalize())}: "
+        + status_text(tr, finding.status)
+    )
+
+
+def status_text(tr: Translate, status: CheckStatus) -> str:
+    """The state of a check in a word."""
+    match status:
+        case CheckStatus.OK:
+            return tr("in order")
+        case CheckStatus.WARNING:
+            return tr("could be better")
+        case CheckStatus.ERROR:
+            return tr("to be mended")
