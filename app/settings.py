@@ -142,6 +142,29 @@ class ChatSettings(_Settings):
     )  # fmt: skip
 
 
+class ReadySettings(_Settings):
+    """Answers that are computed before the question is asked."""
+
+    enabled: bool = Field(
+        default=True,
+        title="Compute answers ahead",
+        description="While you type, so that they are there when you ask. It takes power for answers that "
+        "nobody wants.",
+    )
+    tokens: int = Field(
+        default=8, ge=0, le=64,
+        title="Length of what is ready",
+        description="How many tokens after the first are computed once you rest.",
+        json_schema_extra={"unit": "tokens"},
+    )  # fmt: skip
+    rest_s: float = Field(
+        default=0.25, ge=0, le=5,
+        title="Rest before the second token",
+        description="The first token is computed after every key, the others after so long without one.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
 class ProfileSettings(_Settings):
     """What differs while a program is in front, or with a keyboard. None: as in the settings."""
 
@@ -375,6 +398,9 @@ class Settings(_Settings):
     )
     react: ReactSettings = Field(
         default=ReactSettings(), title="Moods", json_schema_extra={"page": Page.COMPANION}
+    )
+    ready: ReadySettings = Field(
+        default=ReadySettings(), title="Ready answers", json_schema_extra={"page": Page.ENGINE}
     )
     display: DisplaySettings = Field(
         default=DisplaySettings(), title="Display", json_schema_extra={"page": Page.DISPLAY}
