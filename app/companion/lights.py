@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the lights say (assets/lights.toml), and how often they may change."""
+"""What the lights say (assets/lights.toml), what the person lets them say, and how often they may change."""
 
 from __future__ import annotations
 
+import datetime
 import enum
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
 
+from app.settings import LightsSettings
 from firmware_bridge.lights.overlay import LightEffect, LightOverlay, Rgb
 
 DARK = LightOverlay()
 
 # A flash is a pair of opposing changes; WCAG 2.2, success criterion 2.3.1 allows three a second.
-# One change in 250 ms is two flashes a second at most.
-CHANGE_INTERVAL_S = 0.25
+CHANGE_INTERVAL_S = 1.0
+
+# The share of its brightness that the weakest mood keeps.
+_LEAST_INTENSITY = 0.4
 
 
 class Cue(enum.StrEnum):
@@ -42,8 +46,50 @@ def load_palette() -> Mapping[Cue, LightOverlay]:
     return MappingProxyType({cue: overlay_of(entries[cue]) for cue in Cue})
 
 
+def with_intensity(overlay: LightOverlay, share: float) -> LightOverlay:
+    """`overlay` as bright as something is sure, `share` 0..1; even the least stays visible."""
+    return overlay.dimmed(_LEAST_INTENSITY + (1 - _LEAST_INTENSITY) * share)
+
+
+def local_time() -> datetime.time:
+    """The time of the day."""
+    return datetime.datetime.now().time()
+
+
+class LightRules:
+    """What the settings leave of an overlay: how bright, and nothing at night."""
+
+    def __init__(
+        self, settings: LightsSettings, now: Callable[[], datetime.time] = local_time
+    ) -> None:
+        self._settings = settings
+        self._now = now
+
+    def configure(self, settings: LightsSettings) -> None:
+        """Other settings hold from now on."""
+        self._settings = settings
+
+    def applied(self, overlay: LightOverlay) -> LightOverlay:
+        """What of `overlay` may be shown now."""
+        settings = self._settings
+        if not settings.enabled or self._is_night():
+            return DARK
+        return overlay if settings.brightness == 100 else overlay.dimmed(settings.brightness / 100)
+
+    def _is_night(self) -> bool:
+        """From one time of the day to another, also over midnight; equal or unset times: never."""
+        start, end = self._settings.night_from, self._settings.night_to
+        if not start or not end or start == end:
+            return False
+        now = f"{self._now():%H:%M}"
+        return start <= now < end if start < end else not end <= now < start
+
+
 class SlowLights:
-    """Lets changes of the overlay through at a safe pace; of several that wait, the newest wins."""
+    """Lets overlays through at a safe pace: it gets dark at once, and another light comes once a second.
+
+    Of several that wait the newest wins. So at most one flash a second, whatever is asked for.
+    """
 
     def __init__(self) -> None:
         self._shown = DARK
@@ -64,8 +110,9 @@ class SlowLights:
 
     def due(self, now: float) -> LightOverlay | None:
         """The overlay to send now, if any."""
-        if self._wanted == self._shown or now < self._free_at:
+        if self._wanted == self._shown or (self._wanted != DARK and now < self._free_at):
             return None
         self._shown = self._wanted
-        self._free_at = now + CHANGE_INTERVAL_S
+        if self._shown != DARK:
+            self._free_at = now + CHANGE_INTERVAL_S
         return self._shown

@@ -14,7 +14,7 @@ from app.companion import messages as to_companion
 from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
-from app.companion.lights import load_palette
+from app.companion.lights import LightRules, load_palette
 from app.companion.messages import EngineChanged, Message
 from app.companion.modes.base import Desk, Mode, View
 from app.companion.modes.chat import ChatMode
@@ -82,7 +82,8 @@ class CompanionMachine:
         self._dropped = 0
         self._board: Capabilities | None = None
         self._screen = Screen(settings.display.text_size)
-        self._out = Output(keyboard, self._screen)
+        self._light_rules = LightRules(settings.lights)
+        self._out = Output(keyboard, self._screen, self._light_rules)
         self._mode.enter()
         self.is_stopped = False
 
@@ -138,8 +139,8 @@ class CompanionMachine:
             ):
                 self._command(message)
             case _:
-                self._engine.error = ""
-                self._answered(message)
+                if self._answered(message):
+                    self._engine.error = ""
 
     @property
     def deadline(self) -> float | None:
@@ -168,6 +169,7 @@ class CompanionMachine:
         self._mode.wake()
         if not self._rest.is_dark:
             self._out.send(self._view(), self._situation(), self._desk.size, now)
+        self._desk.ready.expect(None if self._is_paused else self._mode.question)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
@@ -191,6 +193,7 @@ class CompanionMachine:
             lines=self._out.lines,
             lights=self._out.overlay,
             reply=self._mode.reply,
+            ready=self._desk.ready.stats,
         )
 
     # ---------------------------------------------------------------- keys and keyboard
@@ -230,17 +233,22 @@ class CompanionMachine:
         if self._engine.changed(change):
             self._mode.engine_came()
         elif not self._desk.engine_ready:
+            self._desk.ready.engine_left()
             for mode in self._modes.values():
                 mode.engine_left()
 
-    def _answered(self, event: Event) -> None:
-        for mode in self._modes.values():
+    def _answered(self, event: Event) -> bool:
+        """Whether it answers what somebody asked for."""
+        is_ahead = self._desk.ready.answered(event)
+        for mode in self._modes.values() if not is_ahead else ():
             mode.answered(event)
         if self._engine.answered():
             self._mode.engine_came()
+        return not is_ahead
 
     def _failed(self, event: Failed) -> None:
-        self._answered(event)
+        if not self._answered(event):
+            return  # the same question may be asked yet; then the person is told
         if code := self._engine.failed(event):
             self._notify(failure_text(code, self._desk.tr))
 
@@ -287,6 +295,7 @@ class CompanionMachine:
         self._wipe()
         self._desk.configure(settings)
         self._screen.configure(settings.display.text_size)
+        self._light_rules.configure(settings.lights)
         self._rest.configure(settings.display.off_s, settings.idle_wipe_s, self._now())
         self._furnish(settings)
         self._mode = self._modes[name]
@@ -298,6 +307,7 @@ class CompanionMachine:
             return
         tr = self._desk.tr
         self._mode.leave()
+        self._desk.ready.wipe()
         self._mode = self._modes[name]
         if not self._is_paused:
             self._mode.enter()
@@ -319,6 +329,7 @@ class CompanionMachine:
         self._screen.forget()
         for mode in self._modes.values():
             mode.wipe()
+        self._desk.ready.wipe()
         self._engine.forget_content()
 
     # ---------------------------------------------------------------- what is seen

@@ -7,7 +7,7 @@ of each kind and shows it to whatever board comes.
 
 from __future__ import annotations
 
-from app.companion.lights import DARK, SlowLights
+from app.companion.lights import DARK, LightRules, SlowLights
 from app.companion.modes.base import View
 from app.companion.picture import Size
 from app.companion.ports import KeyboardPort
@@ -20,9 +20,10 @@ from firmware_bridge.protocol.messages import Status
 class Output:
     """Sends views to one keyboard."""
 
-    def __init__(self, keyboard: KeyboardPort, screen: Screen) -> None:
+    def __init__(self, keyboard: KeyboardPort, screen: Screen, rules: LightRules) -> None:
         self._keyboard = keyboard
         self._screen = screen
+        self._rules = rules
         self._lights = SlowLights()
         self._nothing()
 
@@ -52,7 +53,7 @@ class Output:
         if frame != self.frame:
             self.frame = frame
             self._keyboard.show(frame)
-        self._lights.want(view.lights)
+        self._lights.want(self._rules.applied(view.lights))
         overlay = self._lights.due(now)
         if overlay is not None:
             self.overlay = overlay

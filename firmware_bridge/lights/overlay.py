@@ -29,6 +29,14 @@ class Rgb:
         if not all(0 <= c <= 255 for c in (self.red, self.green, self.blue)):
             raise ValueError("a colour channel is 0..255")
 
+    def dimmed(self, share: float) -> Rgb:
+        """The same colour with `share` (0..1) of its brightness, dark only if it was."""
+
+        def part(channel: int) -> int:
+            return max(round(channel * share), 1) if channel else 0
+
+        return Rgb(part(self.red), part(self.green), part(self.blue))
+
 
 @dataclass(frozen=True, slots=True)
 class LightOverlay:
@@ -37,3 +45,11 @@ class LightOverlay:
     fill: Rgb | None = None
     effect: LightEffect = LightEffect.SOLID
     leds: Mapping[int, Rgb] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    def dimmed(self, share: float) -> LightOverlay:
+        """The same overlay with `share` (0..1) of its brightness."""
+        return LightOverlay(
+            None if self.fill is None else self.fill.dimmed(share),
+            self.effect,
+            MappingProxyType({led: colour.dimmed(share) for led, colour in self.leds.items()}),
+        )

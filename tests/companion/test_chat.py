@@ -52,7 +52,7 @@ def test_a_question_is_shown_as_it_is_typed_and_its_reply_as_it_streams() -> Non
     assert desk.picture == picture("chat", "Type a question.", "Enter asks,", "Esc cancels.")
     desk.type("Hi")
     assert desk.take() == [picture("> H_", "", "", ""), picture("> Hi_", "", "", "")]
-    desk.type("\n", gap_s=0.5)
+    desk.type("\n", gap_s=1)
     assert desk.take() == [
         "chat 1 'Hi'",
         "status thinking",

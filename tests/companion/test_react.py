@@ -65,7 +65,7 @@ def test_a_line_brings_a_mood_with_its_face_and_light() -> None:
     assert [turn.role for turn in command.turns[:3]] == ["system", "user", "assistant"]
     desk.take()
     choose(desk, "happy")
-    assert desk.take() == ["status listening", HAPPY, "lights 120,112,33 solid"]
+    assert desk.take() == ["status listening", HAPPY, "lights 102,95,28 solid"]
     assert desk.state.reply == "happy"
     assert desk.state.latency is not None
     assert desk.state.latency.milliseconds == pytest.approx(200)

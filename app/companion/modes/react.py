@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.companion.context import Edit, TextUnknown
-from app.companion.lights import DARK
+from app.companion.lights import DARK, with_intensity
 from app.companion.modes.base import Desk, View
 from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
 from app.companion.modes.rhythm import Rhythm
@@ -70,6 +70,11 @@ class ReactMode:
     @property
     def reply(self) -> str:
         return self._mood.label if self._mood else ""
+
+    @property
+    def question(self) -> None:
+        """A mood takes one token: there is nothing to compute ahead."""
+        return None
 
     @property
     def needs_pixels(self) -> bool:
@@ -143,14 +148,15 @@ class ReactMode:
         if self._mood is None:
             title = [] if size.has_pixels else [self._title]
             return View((*title, *wrapped(self._hint, size)), status, DARK)
+        lights = with_intensity(self._mood.lights, self._share)
         name = (self._mood.name, f"{self._share:.0%}")
         if size.has_pixels:
-            return View(name, status, self._mood.lights, art=self._mood.art)
+            return View(name, status, lights, art=self._mood.art)
         margin = " " * (max(size.columns - 1 - self._face_columns, 0) // 2)
         lines = padded([margin + row for row in self._mood.face], FACE_ROWS)
         if size.is_tall:
             lines = [self._title, *lines, "", " ".join(name)]
-        return View(tuple(lines), status, self._mood.lights)
+        return View(tuple(lines), status, lights)
 
     def _react_to(self, cause: _Cause) -> None:
         self._cause = cause
