@@ -62,7 +62,8 @@ def running_link(
     options: LinkOptions = OPTIONS,
 ) -> Iterator[Link]:
     """Connected when it is given, stopped at the end."""
-    link = Link(system_opener(library, watch, selected), listener, options=options)
+    opener = system_opener(library, watch, selected)
+    link = Link(opener, listener, options=options, others=opener.others)
     link.start()
     try:
         assert link.wait_for(LinkState.READY, 20), link.problem
