@@ -87,6 +87,7 @@ class Link:
         self._stats = LinkStats()
         self._thread: threading.Thread | None = None
         self._stopping = threading.Event()
+        self._hurry = threading.Event()  # ends the pause before the next try to connect
         self._changed = threading.Condition()
         self._state = LinkState.STOPPED
         self._problem: LinkProblem | None = None
@@ -115,6 +116,7 @@ class Link:
         itself as soon as the device does.
         """
         self._stopping.set()
+        self._hurry.set()
         thread = self._thread
         if thread is None or thread is threading.current_thread():
             return thread is None
@@ -162,6 +164,10 @@ class Link:
         channels = (self._output.display, self._output.lights, self._output.status)
         changed = [channel.want(None, now) for channel in channels]
         self._nudge(any(changed))
+
+    def search_now(self) -> None:
+        """The list of devices has changed: try to connect at once, if not connected. Any thread."""
+        self._hurry.set()
 
     @property
     def state(self) -> LinkState:
@@ -227,7 +233,8 @@ class Link:
                 self._ended(LinkProblem.INTERNAL)
             failures = 1 if self._stats.connections != connections else failures + 1
             if not self._stopping.is_set():
-                self._stopping.wait(self._pause_s(failures))
+                self._hurry.wait(self._pause_s(failures))
+                self._hurry.clear()
         self._set_state(LinkState.STOPPED)
 
     def _pause_s(self, failures: int) -> float:

@@ -138,13 +138,18 @@ class WatchedTransport(WrappedTransport):
         super().__init__(inner)
         self._node = node
         self._watch = watch
+        self._is_watched = False
 
     def open(self) -> None:
         self._inner.open()
-        self._watch.start(self._node)
+        if not self._is_watched:
+            self._is_watched = True
+            self._watch.start(self._node)
 
     def close(self) -> None:
-        self._watch.stop()
+        if self._is_watched:
+            self._is_watched = False
+            self._watch.stop()
         self._inner.close()
 
 

@@ -22,8 +22,9 @@ from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 MakeLink = Callable[[Callable[[BridgeEvent], None]], Link]
 """Makes the link to a keyboard, given who listens to its events."""
 
-# Asking for the list of devices costs nothing, so a keyboard that comes is opened at once.
-_OPTIONS = LinkOptions(search_s=0.2)
+# A change of the list wakes the link. The search in between is for a keyboard that may not be opened yet,
+# because udevd lets the user in a moment after it is listed.
+LINK_OPTIONS = LinkOptions(search_s=0.2)
 
 
 @contextmanager
@@ -91,9 +92,12 @@ def real_keyboard(
     with device_list() as watch:
         selected = find_chosen(candidates_of(watch), chosen) if chosen else None
         opener = system_opener(load_hid_library(), watch, selected)
-        yield lambda listener: Link(
-            lambda: wrap(opener()),
-            listener,
-            options=_OPTIONS,
-            others=opener.others,
-        )
+
+        def make_link(listener: Callable[[BridgeEvent], None]) -> Link:
+            link = Link(
+                lambda: wrap(opener()), listener, options=LINK_OPTIONS, others=opener.others
+            )
+            watch.subscribe(link.search_now)
+            return link
+
+        yield make_link

@@ -59,7 +59,11 @@ class _Seen:
 
 
 class DeviceOpener:
-    """Call it for a transport of the keyboard, not opened yet, as `Link` wants it."""
+    """Call it for a transport of the keyboard, as `Link` wants it.
+
+    It is open already if the keyboard was just asked: to open it once more costs 0.05 s on Linux (usbhid_open)
+    and a serial board its session. Who calls must close it.
+    """
 
     def __init__(
         self,
@@ -98,15 +102,19 @@ class DeviceOpener:
         problems: list[TransportError] = []
         rejected: list[str] = []
         for candidate in self._wanted(present):
+            transport = self._make_watched(candidate)
             try:
-                verdict = self._ask(candidate)
-            except TransportError as error:
+                verdict = self._ask(candidate, transport)
+            except BaseException as error:
+                transport.close()
+                if not isinstance(error, TransportError):
+                    raise
                 problems.append(error)
                 continue
             if verdict.tier in self._tiers:
                 self._last = candidate.identity
-                transport = self._make_watched(candidate)
                 return ViaChannelTransport(transport) if verdict.via_channel else transport
+            transport.close()
             rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
         raise self._failure(problems, rejected)
 
@@ -131,15 +139,14 @@ class DeviceOpener:
         last = self._last and find_board(self._last, [c.identity for c in matching])
         return sorted(matching, key=lambda c: (c.identity != last, c.identity.transport != HID))
 
-    def _ask(self, candidate: Candidate) -> Verdict:
-        """What the candidate is; asks it, unless its answer stands."""
+    def _ask(self, candidate: Candidate, transport: Transport) -> Verdict:
+        """What the candidate is; opens and asks it, unless its answer stands."""
         now = self._clock()
         seen = self._seen[candidate.path, candidate.identity]
         if seen.verdict is not None and not seen.must_ask(now):
             return seen.verdict
         is_last = self._last is not None and is_same_board(self._last, candidate.identity)
         had_module = is_last and Tier.LIGHTS not in self._tiers
-        transport = self._make_watched(candidate)
         try:
             transport.open()
             verdict = detect(
@@ -153,8 +160,6 @@ class DeviceOpener:
             if now - seen.since < _SETTLE_S:
                 raise DeviceGoneError("The keyboard was just plugged in.") from error
             raise
-        finally:
-            transport.close()
         starts_up = had_module and verdict.finding is Finding.SILENT
         if verdict.finding is not Finding.MODULE and not starts_up:
             seen.verdict, seen.asked_at = verdict, now

@@ -94,7 +94,12 @@ class NameSource:
         self._known = names()
 
     def wait(self, timeout_s: float) -> bool:
+        if self._have_changed():  # while the devices were listed
+            return True
         time.sleep(timeout_s)
+        return self._have_changed()
+
+    def _have_changed(self) -> bool:
         with self._looks:
             known, self._known = self._known, self._names()
         return known != self._known
@@ -148,6 +153,7 @@ class DeviceWatch:
         self._candidates: tuple[Candidate, ...] | None = None
         self._scanning_since: float | None = None
         self._failures: set[str] = set()
+        self._listeners: tuple[Callable[[], None], ...] = ()
         self._thread = threading.Thread(target=self._run, name="thock-devices", daemon=True)
 
     def start(self) -> None:
@@ -180,6 +186,11 @@ class DeviceWatch:
         with self._changed:
             return self._changed.wait_for(lambda: self._candidates != known, timeout_s)
 
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call `listener` on the watch's thread whenever the list has changed; it must return at once."""
+        with self._changed:
+            self._listeners += (listener,)
+
     def _is_late(self) -> bool:
         since = self._scanning_since
         return since is not None and time.monotonic() - since > self._limit_s
@@ -190,9 +201,12 @@ class DeviceWatch:
             with self.looks:
                 found = self._scan()
             with self._changed:
-                self._candidates = found
+                is_new, self._candidates = found != self._candidates, found
                 self._scanning_since = None
                 self._changed.notify_all()
+                listeners = self._listeners if is_new else ()
+            for listener in listeners:
+                listener()
             self._rest()
 
     def _scan(self) -> tuple[Candidate, ...]:

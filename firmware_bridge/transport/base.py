@@ -51,7 +51,7 @@ class Transport(Protocol):
         ...
 
     def open(self) -> None:
-        """Open the device.
+        """Open the device; nothing happens if it is open.
 
         Raises:
             DeviceGoneError, DeviceBusyError, DevicePermissionError: told apart, with advice.

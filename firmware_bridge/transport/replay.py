@@ -66,6 +66,7 @@ class RecordingTransport(WrappedTransport):
         self._path = path
         self._clock = clock
         self._file: int | None = None  # descriptor: every line is one write, nothing is buffered
+        self._is_open = False
 
     def open(self) -> None:
         """See `Transport.open`.
@@ -73,9 +74,12 @@ class RecordingTransport(WrappedTransport):
         Raises:
             OSError: the file cannot be created.
         """
+        if self._is_open:
+            return
         if self._file is None:
             self._file = open_recording(self._path)
         self._inner.open()
+        self._is_open = True
         self._record(_OPEN, report_length=self.report_length)
 
     def read(self, timeout_s: float) -> bytes | None:
@@ -97,6 +101,7 @@ class RecordingTransport(WrappedTransport):
         self._record(_OUT, hex=report.ljust(self.report_length, b"\0").hex())
 
     def close(self) -> None:
+        self._is_open = False
         self._inner.close()
         self._end_file()
 
@@ -190,6 +195,8 @@ class ReplayTransport:
         self._wake.set()
 
     def open(self) -> None:
+        if self._opened:
+            return
         if not self._wanted:
             raise DeviceGoneError("the recording is at its end")
         self._expect(_OPEN, b"")

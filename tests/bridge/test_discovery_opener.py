@@ -77,6 +77,23 @@ def test_the_first_with_the_module_is_opened_and_the_others_are_asked_once(bench
     for _ in range(5):
         assert opener().identity == wanted
     assert bench.opened.count("a") == 1
+    assert bench.devices["a"][1].closed == 1
+
+
+def test_the_keyboard_is_given_as_open_as_it_was_when_it_was_asked(bench: Bench) -> None:
+    bench.plug("a", "Thock on VIA 12")
+    opener = bench.opener()
+    opener()
+    assert bench.opened == ["a"]
+    assert bench.devices["a"][1].closed == 0
+
+
+def test_a_device_that_fails_while_it_is_asked_is_closed(bench: Bench) -> None:
+    bench.plug("a", "Thock on VIA 12")
+    bench.errors["a"] = DeviceBusyError("held")
+    with pytest.raises(DeviceBusyError):
+        bench.opener()()
+    assert bench.devices["a"][1].closed == 1
 
 
 def test_nothing_found_says_what_was_seen(bench: Bench) -> None:

@@ -110,6 +110,30 @@ def test_a_change_of_device_names_is_noticed_at_once(make_watch: MakeWatch, list
     assert watch.wait_change(known, 5)
 
 
+def test_a_device_that_comes_while_the_devices_are_listed_is_noticed_right_after() -> None:
+    names = {"hidraw0"}
+    source = NameSource(lambda: frozenset(names))
+    names.add("hidraw1")
+    start = time.monotonic()
+    assert source.wait(5)
+    assert time.monotonic() - start < 1
+
+
+def test_who_subscribed_hears_of_new_lists_only(make_watch: MakeWatch, lister: Lister) -> None:
+    heard: list[str] = []
+    watch = make_watch(Every(0.01))
+    watch.candidates()
+    watch.subscribe(lambda: heard.append(threading.current_thread().name))
+    calls = lister.calls
+    wait_until(lambda: lister.calls > calls + 3)
+    assert heard == []
+    lister.found.append(candidate("b"))
+    wait_until(lambda: heard)
+    calls = lister.calls
+    wait_until(lambda: lister.calls > calls + 3)
+    assert heard == ["thock-devices"]
+
+
 def test_a_list_that_hangs_is_told_and_holds_up_nobody(
     make_watch: MakeWatch, lister: Lister
 ) -> None:

@@ -251,6 +251,19 @@ def test_stop_by_the_listener_does_not_wait_for_itself() -> None:
     assert answers == [False]
 
 
+def test_a_keyboard_that_came_is_opened_without_waiting_for_the_next_search(
+    make_link: MakeLink,
+) -> None:
+    keyboard = VirtualKeyboard()
+    keyboard.unplug()
+    link = make_link(lambda: VirtualTransport(keyboard), options=LinkOptions(search_s=60))
+    link.start()
+    wait_until(lambda: link.problem is LinkProblem.NO_DEVICE)
+    keyboard.plug()
+    link.search_now()
+    assert link.wait_for(LinkState.READY, 10)
+
+
 def test_a_link_lives_once() -> None:
     link = Link(lambda: ScriptedTransport(silence), lambda event: None)
     assert link.stop()

@@ -114,6 +114,14 @@ def test_identity_and_report_length_are_known_before_open(rig: Rig) -> None:
     rig.transport.close()
 
 
+def test_opening_what_is_open_changes_nothing(rig: Rig) -> None:
+    rig.transport.open()
+    rig.transport.write(HELLO_REPORT)
+    rig.transport.open()
+    assert rig.transport.read(1.0) is not None  # what had come is still there
+    rig.transport.close()
+
+
 def test_a_report_goes_out_and_its_answer_comes_in_whole(rig: Rig) -> None:
     rig.transport.open()
     rig.transport.write(HELLO_REPORT)

@@ -51,6 +51,7 @@ class PeerTransport:
         self.identity = DeviceIdentity("hid", peer.vendor, 1, peer.serial, "usb-1", peer.name)
         self.report_length = peer.report_length
         self.written: list[bytes] = []
+        self.closed = 0
         self.now = 0.0
         self.noise: deque[bytes] = deque()  # reports for other programs, which come to us too
         self._queue: deque[bytes] = deque()
@@ -67,7 +68,7 @@ class PeerTransport:
         pass
 
     def close(self) -> None:
-        pass
+        self.closed += 1
 
     def read(self, timeout_s: float) -> bytes | None:
         assert timeout_s > 0

@@ -130,8 +130,10 @@ class Session:
         elif kind == _HELLO:
             self._reply = make_report(_HELLO, client, seq, self._caps(payload))
         else:
-            began = (self._began & 0xFF, self._began >> 8) if kind == _SUBSCRIBE else ()
-            self._reply = make_report(_ACK, client, seq, bytes((kind,) + began))
+            done = bytes((kind,))
+            if kind == _SUBSCRIBE:
+                done += bytes((self._began & 0xFF, self._began >> 8))
+            self._reply = make_report(_ACK, client, seq, done)
         self._send_reply()
         return True
 
