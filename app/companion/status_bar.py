@@ -65,7 +65,10 @@ class StatusBar:
     def draw(
         self, canvas: Canvas, at: tuple[int, int], situation: Situation, title: str, *, has_more: bool
     ) -> None:  # fmt: skip
-        """Draw the bar with its upper left corner `at`; signs that have no room are left out, the title cut."""
+        """Draw the bar from `at` on; signs that have no room are left out, the title is cut.
+
+        The signs are a pixel less high than the bar, so `at` may be one down; the title does not move.
+        """
         left, top = at
         right = (canvas.width // _CELL - 2) * _CELL
         if has_more:
@@ -79,7 +82,7 @@ class StatusBar:
                 canvas.art(left, top, art)
                 left += art.width + _GAP
         if right - left >= _LEAST_TITLE:
-            canvas.text(left, top, self._fitting(title, right - left), self._font)
+            canvas.text(left, 0, self._fitting(title, right - left), self._font)
 
     def _fitting(self, title: str, room: int) -> str:
         """The beginning of `title` that fits `room` pixels, with an ellipsis if that is not all."""
