@@ -56,13 +56,15 @@ class NodeWatch:
         # Whether the last thing that somebody did was to open it. Equal events in a row are told once, so
         # opens and closes cannot be counted.
         self._was_opened = False
+        # The last look at the processes found nobody, and since then nobody has opened it or was started.
+        self._is_alone = False
         self._looks = 0
         self._looked_at = 0.0
 
     def start(self, node: str) -> None:
         """Watch `node`, which was opened just now."""
         self.stop()
-        self._node, self._was_opened = node, False
+        self._node, self._was_opened, self._is_alone = node, False, False
         self._processes.has_news()
         self._looked_at = self._clock()
         try:
@@ -89,6 +91,7 @@ class NodeWatch:
         if opened:
             return Sign.OPENED
         if self._was_started():
+            self._is_alone = False
             return Sign.STARTED
         return Sign.LISTED if listed and not is_ours else None
 
@@ -97,8 +100,13 @@ class NodeWatch:
         if not self._node:
             return None
         self._take()
+        if self._is_alone and self._inotify >= 0:
+            return None
         program = self._processes.who_has_open(self._node) or self._processes.who_configures()
-        return UNKNOWN_PROGRAM if program is None and self._was_opened else program
+        if program is None and self._was_opened:
+            program = UNKNOWN_PROGRAM
+        self._is_alone = program is None
+        return program
 
     def _was_started(self) -> bool:
         now = self._clock()
@@ -123,6 +131,7 @@ class NodeWatch:
                 listed |= mark != self._node_mark
                 if mark == self._node_mark and mask & (_OPEN | _CLOSE):
                     self._was_opened = bool(mask & _OPEN)
+                    self._is_alone = False
         return opened, listed
 
     def _end(self) -> None:

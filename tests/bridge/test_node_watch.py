@@ -106,6 +106,23 @@ def test_a_program_that_was_there_before_is_found(
     assert watch.sign() is Sign.OPENED
 
 
+def test_the_processes_are_looked_through_once_while_nothing_is_told(
+    node: Path, tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    monkeypatch.setattr(NOBODY_CONFIGURES, "who_has_open", lambda path: looks.append(path))
+    watch = NodeWatch(processes=NOBODY_CONFIGURES, sysfs=tmp_path / "sys")
+    watch.start(str(node))
+    assert watch.present() is watch.present() is None
+    assert len(looks) == 1
+    program.do("open")
+    assert watch.present() == "another program"
+    program.do("close")
+    assert watch.present() is None
+    assert len(looks) == 3
+    watch.stop()
+
+
 def test_one_that_this_user_may_not_look_into_is_noticed_too(
     node: Path, tmp_path: Path, program: Program
 ) -> None:
