@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from firmware_bridge.discovery.candidates import Candidate, Caution
@@ -12,43 +14,38 @@ from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.errors import DeviceBusyError, DeviceGoneError
 from firmware_bridge.neighbours import Sign
 from firmware_bridge.protocol.frames import MAGIC, checksum
-from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from firmware_bridge.via.protocol import Command
-from tests.helpers import via_peers
 from tests.helpers.others import FakeOthers
-from tests.helpers.peers import DESTRUCTIVE, Peer, PeerTransport, load_peers
-from tests.helpers.transports import ScriptedTransport
-
-PEERS = load_peers()
-KEYCHRON = 0x3434
+from tests.helpers.peers import PEERS, PeerRow, PeerTransport, row_of
+from tests.helpers.via_peers import FORBIDDEN, ForbiddenWriteError
 
 
 @pytest.fixture(params=PEERS, ids=[peer.name for peer in PEERS])
-def peer(request: pytest.FixtureRequest) -> Peer:
-    row: Peer = request.param
+def peer(request: pytest.FixtureRequest) -> PeerRow:
+    row: PeerRow = request.param
     return row
 
 
-def hello_allowed(peer: Peer) -> bool:
+def hello_allowed(peer: PeerRow) -> bool:
     rows = [row for row in load_caution_list() if row.fits(peer.vendor, 1, 0xFF60, 0x61)]
     return peer.chosen or not rows or rows[0].action is Caution.NONE
 
 
-def test_each_device_is_what_its_row_says(peer: Peer) -> None:
+def test_each_device_is_what_its_row_says(peer: PeerRow) -> None:
     transport = PeerTransport(peer)
     verdict = detect(transport, hello_allowed=hello_allowed(peer), clock=transport.clock)
     assert verdict.tier is Tier(peer.tier)
     assert verdict.finding is Finding[peer.finding]
     assert verdict.via_version == peer.via
-    assert verdict.is_vial == peer.serial.startswith("vial:")
+    assert verdict.is_vial == peer.is_vial
     assert verdict.is_final == (not peer.again)
     assert (verdict.capabilities is not None) == peer.module
     assert verdict.reason
     assert transport.now <= 1.1
 
 
-def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: Peer) -> None:
+def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: PeerRow) -> None:
     transport = PeerTransport(peer)
     detect(transport, clock=transport.clock)
     version_request = bytes((Command.GET_VERSION,)) + bytes(31)
@@ -60,23 +57,14 @@ def test_only_the_version_request_of_via_and_frames_of_ours_go_out(peer: Peer) -
         assert transport.written == [version_request]
 
 
-@pytest.mark.parametrize("row", via_peers.PEERS, ids=lambda row: row.name)
-def test_whole_conversations_of_others_are_told_apart_too(row: via_peers.PeerRow) -> None:
-    """Firmware that keeps state, as the lights of VIA boards are tested with."""
-    peer = row.make()
-    transport = ScriptedTransport(peer)
-    transport.identity = DeviceIdentity("hid", 0xFEED, 1, peer.serial)
-    verdict = detect(transport)
-    assert peer.trapped == []
-    assert verdict.via_version == row.version
-    assert verdict.tier is (Tier.NONE if row.version is None else Tier.LIGHTS)
-
-
-@pytest.mark.parametrize("first", sorted(DESTRUCTIVE | {0xAA, 0xAB}))
-def test_the_trap_works(first: int) -> None:
-    keychron = next(peer for peer in PEERS if peer.vendor == KEYCHRON)
-    with pytest.raises(AssertionError, match=f"{first:02X} was sent"):
-        PeerTransport(keychron).write(bytes((first,)) + bytes(31))
+def test_the_trap_closes_on_every_row(peer: PeerRow) -> None:
+    forbidden = {0x05, 0x06, 0x09, 0x0A, 0x0B, 0x0F, 0x10} | {int(b, 16) for b in peer.forbidden}
+    assert forbidden - set(FORBIDDEN) == {int(b, 16) for b in peer.forbidden}
+    for first in forbidden:
+        transport = PeerTransport(peer)
+        with pytest.raises(ForbiddenWriteError):
+            transport.write(bytes((first,)) + bytes(peer.report_length - 1))
+        assert transport.peer.trapped
 
 
 @pytest.mark.parametrize(
@@ -84,7 +72,7 @@ def test_the_trap_works(first: int) -> None:
 )
 def test_answers_to_other_programs_do_not_mislead(name: str) -> None:
     """The VIA app or another Thock has the same device open, and every answer comes to all."""
-    peer = next(peer for peer in PEERS if peer.name == name)
+    peer = row_of(name)
     transport = PeerTransport(peer)
     other_thock = bytes.fromhex("e74c1207") + bytes(28)
     via_app = bytes.fromhex("080301") + bytes(29)
@@ -94,7 +82,7 @@ def test_answers_to_other_programs_do_not_mislead(name: str) -> None:
 
 
 def test_nobody_is_asked_while_another_program_talks() -> None:
-    transport = PeerTransport(next(peer for peer in PEERS if peer.name == "Thock on VIA 12"))
+    transport = PeerTransport(row_of("Thock on VIA 12"))
     transport.noise.extend([bytes.fromhex("080301") + bytes(29)] * 2)
     with pytest.raises(DeviceBusyError, match="VIA is using the keyboard"):
         detect(transport, clock=transport.clock)
@@ -143,16 +131,17 @@ def test_one_that_stays_ends_the_questions() -> None:
 
 
 def test_a_device_of_another_protocol_version_has_the_module() -> None:
-    row = next(peer for peer in PEERS if peer.name == "Thock on plain QMK")
-    transport = PeerTransport(row)
+    transport = PeerTransport(row_of("Thock on plain QMK"))
+    peer = transport.peer
+    reply = peer.reply
 
-    def of_version_2(report: bytes) -> None:
+    def of_version_2(report: bytes) -> Iterator[bytes]:
         if report[:2] == MAGIC:
             body = report[:2] + bytes((0x20 | report[2] & 0x0F,)) + report[3:-2]
             report = body + checksum(body).to_bytes(2, "little")
-        PeerTransport._answer(transport, report)
+        return reply(report)
 
-    transport._answer = of_version_2  # type: ignore[method-assign]
+    peer.reply = of_version_2  # type: ignore[method-assign]
     verdict = detect(transport, clock=transport.clock)
     assert verdict.finding is Finding.MODULE
     assert verdict.capabilities is None
@@ -167,8 +156,7 @@ def test_the_virtual_keyboard_is_asked_without_via() -> None:
 
 
 def test_the_opener_respects_the_caution_list_and_the_choice_of_the_person() -> None:
-    row = next(peer for peer in PEERS if peer.name == "Keychron")
-    transport = PeerTransport(row)
+    transport = PeerTransport(row_of("Keychron"))
     candidate = Candidate("path", transport.identity, True, "", 1, 32, Caution.NO_HELLO)
     opener = DeviceOpener(lambda: [candidate], lambda c: transport, clock=transport.clock)
     with pytest.raises(DeviceGoneError, match="caution list"):

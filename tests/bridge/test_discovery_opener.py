@@ -17,9 +17,7 @@ from firmware_bridge.errors import (
 )
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.via.protocol import Command
-from tests.helpers.peers import PeerTransport, load_peers
-
-ROWS = {peer.name: peer for peer in load_peers()}
+from tests.helpers.peers import PeerTransport, row_of
 
 
 class Bench:
@@ -35,7 +33,7 @@ class Bench:
     def plug(
         self, path: str, name: str, serial: str = "", location: str = "usb-1", **changes: object
     ) -> DeviceIdentity:
-        transport = PeerTransport(ROWS[name])
+        transport = PeerTransport(row_of(name))
         identity = DeviceIdentity("hid", 0xFEED, 1, serial, location, name)
         transport.identity = replace(identity, **changes)  # type: ignore[arg-type]
         transport.open = lambda: self.open(path)  # type: ignore[method-assign]

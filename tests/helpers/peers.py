@@ -1,44 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Byte-level devices that we did not invent (tests/bridge/peers.toml), with a trap for dangerous requests."""
+"""The table of firmware of others (tests/bridge/peers.toml), and its devices as peers and as transports."""
 
 from __future__ import annotations
 
 import tomllib
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from firmware_bridge.discovery.candidates import is_vial
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.transport.base import DeviceIdentity
+from tests.helpers import via_peers
+from tests.helpers.via_peers import UNHANDLED, Peer
 
 ROWS = Path(__file__).parents[1] / "bridge/peers.toml"
 
-# VIA: set keycode, reset keymap, save lights, reset EEPROM, bootloader, set macros, reset macros.
-DESTRUCTIVE = frozenset((0x05, 0x06, 0x09, 0x0A, 0x0B, 0x0F, 0x10))
-
 
 @dataclass(frozen=True)
-class Peer:
-    """One row."""
+class PeerRow:
+    """One row; peers.toml says what the fields mean."""
 
     name: str
     source: str
-    answers: list[list[str]]
-    unknown: str
+    firmware: str
     tier: str
     finding: str
-    via: int | None = None
-    serial: str = "0"
+    options: dict[str, Any] = field(default_factory=dict)
+    answers: list[list[str]] = field(default_factory=list)
+    unknown: str = ""
     vendor: int = 0xFEED
-    report_length: int = 32
+    report_length: int = via_peers.REPORT_LENGTH
     forbidden: list[str] = field(default_factory=list)
-    chosen: bool = False
     module: bool = False
+    chosen: bool = False
     again: bool = False
+    via: int | None = None
+    lights: list[str] = field(default_factory=list)
+    refusal: str = ""
+
+    def make(self) -> Peer:
+        """A device of this kind, fresh from the factory."""
+        if self.firmware == "bytes":
+            peer: Peer = BytesPeer(self.answers, self.unknown)
+        else:
+            peer = getattr(via_peers, self.firmware)(**self.options)
+        if self.module:
+            peer = ModulePeer(peer, self.report_length)
+        peer.report_length = self.report_length
+        peer.forbidden = {int(text, 16): f"forbidden to {self.name}" for text in self.forbidden}
+        return peer
+
+    @property
+    def is_vial(self) -> bool:
+        return is_vial(DeviceIdentity("hid", serial=self.make().serial))
 
 
-def load_peers() -> list[Peer]:
-    return [Peer(**row) for row in tomllib.loads(ROWS.read_text(encoding="utf-8"))["peer"]]
+class BytesPeer(Peer):
+    """A device of which only some answers are known."""
+
+    def __init__(self, answers: list[list[str]], unknown: str) -> None:
+        super().__init__()
+        self._answers = [(bytes.fromhex(begin), bytes.fromhex(answer)) for begin, answer in answers]
+        self._unknown = unknown
+
+    def answer(self, data: bytearray) -> bool:
+        for begin, answer in self._answers:
+            if data.startswith(begin):
+                data[: len(answer)] = answer
+                return True
+        if self._unknown == "ff":
+            data[0] = UNHANDLED
+        return self._unknown != "silent"
+
+
+class ModulePeer(Peer):
+    """Firmware with Thock's module, which answers first. The core's clock stands still."""
+
+    def __init__(self, inner: Peer, report_length: int) -> None:
+        super().__init__(inner.serial)
+        self._inner = inner
+        self._out: list[bytes] = []
+        self._core = FirmwareCore(BoardConfig(report_length=report_length), self._send)
+
+    def reply(self, report: bytes) -> Iterator[bytes]:
+        if not self._core.receive(report, 0):
+            yield from self._inner.reply(report)
+            return
+        self._core.task(0)
+        out, self._out = self._out, []
+        yield from out
+
+    def _send(self, report: bytes) -> bool:
+        self._out.append(report)
+        return True
+
+
+def load_peers() -> tuple[PeerRow, ...]:
+    rows = tomllib.loads(ROWS.read_text(encoding="utf-8"))["peer"]
+    return tuple(PeerRow(**row) for row in rows)
+
+
+PEERS = load_peers()
+
+
+def row_of(name: str) -> PeerRow:
+    return next(row for row in PEERS if row.name == name)
+
+
+def make_peer(name: str) -> Peer:
+    return row_of(name).make()
 
 
 class PeerTransport:
@@ -46,17 +119,18 @@ class PeerTransport:
 
     wakeable = True
 
-    def __init__(self, peer: Peer) -> None:
-        self.peer = peer
-        self.identity = DeviceIdentity("hid", peer.vendor, 1, peer.serial, "usb-1", peer.name)
-        self.report_length = peer.report_length
-        self.written: list[bytes] = []
-        self.closed = 0
+    def __init__(self, row: PeerRow) -> None:
+        self.peer = row.make()
+        self.identity = DeviceIdentity("hid", row.vendor, 1, self.peer.serial, "usb-1", row.name)
+        self.report_length = row.report_length
         self.now = 0.0
+        self.closed = 0
         self.noise: deque[bytes] = deque()  # reports for other programs, which come to us too
         self._queue: deque[bytes] = deque()
-        config = BoardConfig(report_length=peer.report_length)
-        self._core = FirmwareCore(config, self._send) if peer.module else None
+
+    @property
+    def written(self) -> list[bytes]:
+        return self.peer.writes
 
     def clock(self) -> float:
         return self.now
@@ -79,29 +153,7 @@ class PeerTransport:
 
     def write(self, report: bytes) -> None:
         assert len(report) == self.report_length
-        self._spring_the_trap(report)
-        self.written.append(report)
+        answers = list(self.peer(report))
         if self.noise:
             self._queue.append(self.noise.popleft())
-        self._answer(report)
-
-    def _spring_the_trap(self, report: bytes) -> None:
-        forbidden = DESTRUCTIVE | {int(text, 16) for text in self.peer.forbidden}
-        assert report[0] not in forbidden, f"{report[0]:02X} was sent to {self.peer.name}"
-
-    def _answer(self, report: bytes) -> None:
-        for begin, answer in self.peer.answers:
-            if report.startswith(bytes.fromhex(begin)):
-                start = bytes.fromhex(answer)
-                self._queue.append(start + report[len(start) :])
-                return
-        if self._core is not None and self._core.receive(report, int(self.now * 1000)):
-            self._core.task(int(self.now * 1000))
-        elif self.peer.unknown == "ff":
-            self._queue.append(b"\xff" + report[1:])
-        elif self.peer.unknown == "echo":
-            self._queue.append(report)
-
-    def _send(self, report: bytes) -> bool:
-        self._queue.append(report)
-        return True
+        self._queue.extend(answers)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keyboards and dongles of others, byte for byte as their sources answer; none of them was invented here.
+"""Firmware of others that keeps state, byte for byte as its sources answer; peers.toml has a row for each.
 
-`PEERS` has one row a firmware. A peer is a function from a report to the reports that come back, for
+A peer is a function from a report to the reports that come back, for
 `tests.helpers.transports.ScriptedTransport`. Whoever sends one of the requests that change a keyboard for
 good springs the trap: the exception says which, and `Peer.trapped` keeps it for threads that swallow it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 REPORT_LENGTH = 32
@@ -35,11 +35,16 @@ class Peer:
     report_length: int = REPORT_LENGTH
     writes: list[bytes] = field(default_factory=list)
     trapped: list[bytes] = field(default_factory=list)
+    forbidden: dict[int, str] = field(default_factory=dict)  # besides FORBIDDEN
 
     def __call__(self, report: bytes) -> Iterator[bytes]:
         report = report.ljust(self.report_length, b"\0")
         self.writes.append(report)
         self._trap(report)
+        yield from self.reply(report)
+
+    def reply(self, report: bytes) -> Iterator[bytes]:
+        """What comes back for a whole report."""
         buffer = bytearray(report)
         if self.answer(buffer):
             yield bytes(buffer)
@@ -53,7 +58,8 @@ class Peer:
 
     def _trap(self, report: bytes) -> None:
         inner = report[6:] if report[0] == 0xDD and any(report[1:5]) else report
-        reason = FORBIDDEN.get(inner[0]) or (inner[0] == 0xFE and _VIAL_FORBIDDEN.get(inner[1]))
+        reason = FORBIDDEN.get(inner[0]) or self.forbidden.get(inner[0])
+        reason = reason or (inner[0] == 0xFE and _VIAL_FORBIDDEN.get(inner[1]))
         if reason:
             self.trapped.append(report)
             raise ForbiddenWriteError(f"{report.hex()}: {reason}")
@@ -81,7 +87,7 @@ class LightSettings:
 class ViaBoard(Peer):
     """QMK with VIA >= 11: quantum/via.c, `via_custom_value_command` and the functions below it."""
 
-    def __init__(self, version: int, channels: tuple[int, ...] = (3,), maximum: int = 255) -> None:
+    def __init__(self, version: int, channels: Iterable[int] = (3,), maximum: int = 255) -> None:
         super().__init__()
         self.version = version
         self.eeprom = {channel: LightSettings(maximum=maximum) for channel in channels}
@@ -288,24 +294,6 @@ class SignalRgbBoard(ViaBoard):
         return super().answer(data)
 
 
-class SignalRgbOnlyBoard(Peer):
-    """https://github.com/SRGBmods/QMK-Binaries/issues/4: asked for VIA's version it answers 36 27 9."""
-
-    def answer(self, data: bytearray) -> bool:
-        data[:] = b"\x24\x1b\x09".ljust(REPORT_LENGTH, b"\0")
-        return True
-
-
-class OpenRgbBoard(Peer):
-    """OpenRGB's own QMK firmware: 01 asks for OpenRGB's protocol (0E), which VIA reads as version 2816 and more
-    (https://github.com/snakkarike/Royal-Kludge-R75/issues/10).
-    """
-
-    def answer(self, data: bytearray) -> bool:
-        data[1:] = b"\x0b".ljust(REPORT_LENGTH - 1, b"\0")
-        return data[0] == 0x01
-
-
 class ViableBoard(ViaBoard):
     """viable-kb/qmk modules/viable-kb/core/client_wrapper.c: DD, client id, protocol FE, VIA inside."""
 
@@ -337,55 +325,3 @@ class ViableBoard(ViaBoard):
             super().answer(inner)
             data[6:] = inner[:26]
         return True
-
-
-class EchoDongle(Peer):
-    """A receiver that returns what it gets; so does Vial while it is being unlocked."""
-
-    def answer(self, data: bytearray) -> bool:
-        return True
-
-
-class SilentDongle(Peer):
-    """A receiver whose FF60 interface nobody serves."""
-
-    def answer(self, data: bytearray) -> bool:
-        return False
-
-
-@dataclass(frozen=True)
-class PeerRow:
-    """`version`: what VIA says, None where it does not answer as VIA. `lights`: kinds that can be set."""
-
-    name: str
-    make: Callable[[], Peer]
-    source: str
-    version: int | None
-    lights: tuple[str, ...] = ()
-    is_vial: bool = False
-
-
-_QMK = "https://github.com/qmk/qmk_firmware quantum/via.c, via.h"
-_VIAL = "https://github.com/vial-kb/vial-qmk quantum/via.c, vial.c, vialrgb.c"
-PEERS = (
-    PeerRow("VIA 9", OldViaBoard, _VIAL + " (the lighting of VIA 9)", 9, ("rgblight",)),
-    PeerRow("VIA 9, no lights", lambda: OldViaBoard(9, False, False), _VIAL, 9),
-    PeerRow("VIA 9, backlight", lambda: OldViaBoard(9, rgblight=False), _VIAL, 9, ("backlight",)),
-    PeerRow("VIA 11", lambda: ViaBoard(11, (2,)), _QMK, 11, ("rgblight",)),
-    PeerRow("VIA 11, lossy", lambda: ViaBoard(11, (3,), 120), _QMK, 11, ("rgb_matrix",)),
-    PeerRow("VIA 12", lambda: ViaBoard(12, (2, 3)), _QMK, 12, ("rgb_matrix", "rgblight")),
-    PeerRow("VIA 12, LED matrix", lambda: ViaBoard(12, (5,)), _QMK, 12, ("led_matrix",)),
-    PeerRow("VIA 12, backlight", lambda: ViaBoard(12, (1,), 3), _QMK, 12, ("backlight",)),
-    PeerRow("VIA 13", lambda: ViaBoard(13, (1, 3)), _QMK, 13, ("rgb_matrix",)),
-    PeerRow("VIA 13, no lights", lambda: ViaBoard(13, ()), _QMK, 13),
-    PeerRow("Vial", VialBoard, _VIAL, 9, ("rgblight",), True),
-    PeerRow("Vial being unlocked", lambda: VialBoard(unlocking=True), _VIAL, None, (), True),
-    PeerRow("VialRGB", lambda: VialBoard(rgb_leds=20), _VIAL, 9, ("vialrgb",), True),
-    PeerRow("Keychron", KeychronBoard, str(KeychronBoard.__doc__), 12, ("rgb_matrix",)),
-    PeerRow("SignalRGB with VIA", lambda: SignalRgbBoard(12), str(SignalRgbBoard.__doc__), 12, ("rgb_matrix",)),
-    PeerRow("SignalRGB only", SignalRgbOnlyBoard, str(SignalRgbOnlyBoard.__doc__), None),
-    PeerRow("OpenRGB firmware", OpenRgbBoard, str(OpenRgbBoard.__doc__), None),
-    PeerRow("Viable", ViableBoard, str(ViableBoard.__doc__), 12, ("rgb_matrix",)),
-    PeerRow("echo only", EchoDongle, "https://github.com/vial-kb/vial-qmk quantum/via.c, `goto skip`", None),
-    PeerRow("silent", SilentDongle, "a receiver without a keyboard", None),
-)  # fmt: skip

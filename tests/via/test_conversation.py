@@ -19,9 +19,10 @@ from firmware_bridge.via.conversation import (
     UnhandledError,
 )
 from firmware_bridge.via.viable import ViableError
+from tests.helpers.peers import make_peer
 from tests.helpers.transports import ScriptedTransport
 from tests.helpers.via_lab import ANSWER_S, ViaLab
-from tests.helpers.via_peers import EchoDongle, SilentDongle, ViableBoard, ViaBoard
+from tests.helpers.via_peers import ViableBoard, ViaBoard
 
 BRIGHTNESS = b"\3\1"
 
@@ -84,7 +85,7 @@ def test_a_lost_answer_is_asked_for_again_and_a_late_one_is_nobodys_else() -> No
 
 
 def test_silence_is_given_up_after_two_repeats() -> None:
-    lab = ViaLab(SilentDongle())
+    lab = ViaLab(make_peer("silent receiver"))
     with pytest.raises(NoAnswerError):
         lab.conversation.get(BRIGHTNESS, 1)
     assert len(lab.requests) == 3
@@ -97,7 +98,7 @@ def test_the_default_waits_half_a_second() -> None:
         def read(self, timeout_s: float) -> None:
             clock[0] += timeout_s
 
-    lab = ViaLab(SilentDongle())
+    lab = ViaLab(make_peer("silent receiver"))
     talk = Conversation(Waiting(lab.peer), clock=lambda: clock[0])
     with pytest.raises(NoAnswerError):
         talk.get(BRIGHTNESS, 1)
@@ -113,7 +114,7 @@ def test_what_the_firmware_does_not_know_is_told_at_once() -> None:
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_an_echo_is_told_from_a_value(size: int) -> None:
-    lab = ViaLab(EchoDongle())
+    lab = ViaLab(make_peer("echo"))
     with pytest.raises(EchoError):
         lab.conversation.get(BRIGHTNESS, size)
     peer = board(0xA5)  # the value may look like our pattern
@@ -185,9 +186,9 @@ def test_a_request_that_does_not_fit_a_viable_frame_is_refused() -> None:
 
 def test_a_bootstrap_that_only_comes_back_gives_no_id() -> None:
     with pytest.raises(ViableError):
-        ViaLab(EchoDongle()).conversation.use_client_ids()
+        ViaLab(make_peer("echo")).conversation.use_client_ids()
     with pytest.raises(NoAnswerError):
-        ViaLab(SilentDongle()).conversation.use_client_ids()
+        ViaLab(make_peer("silent receiver")).conversation.use_client_ids()
 
 
 def test_a_viable_board_that_does_not_pass_via_on_is_told() -> None:

@@ -7,41 +7,25 @@ from dataclasses import asdict
 
 import pytest
 
-from firmware_bridge.discovery.detect import Tier, detect
 from firmware_bridge.errors import BridgeError
 from firmware_bridge.via.conversation import NoAnswerError, NotViaError
 from firmware_bridge.via.find_board import NoLightsError
 from firmware_bridge.via.vial import UnlockInProgressError
+from tests.helpers.peers import PEERS, PeerRow, make_peer
 from tests.helpers.via_lab import ViaLab
-from tests.helpers.via_peers import (
-    PEERS,
-    LightSettings,
-    PeerRow,
-    SignalRgbOnlyBoard,
-    ViableBoard,
-    ViaBoard,
-    VialBoard,
-)
+from tests.helpers.via_peers import LightSettings, ViableBoard, ViaBoard, VialBoard
 
 WITH_LIGHTS = [row for row in PEERS if row.lights]
-WITHOUT = [row for row in PEERS if not row.lights]
+WITHOUT = [row for row in PEERS if row.refusal]
 REFUSALS: dict[str, type[BridgeError]] = {
-    "Vial being unlocked": UnlockInProgressError,
-    "SignalRGB only": NotViaError,
-    "OpenRGB firmware": NotViaError,
-    "echo only": NotViaError,
-    "silent": NoAnswerError,
+    kind.__name__: kind
+    for kind in (UnlockInProgressError, NotViaError, NoAnswerError, NoLightsError)
 }
 
 
-@pytest.mark.parametrize("row", PEERS, ids=lambda row: row.name)
-def test_discovery_takes_them_for_the_same(row: PeerRow) -> None:
-    lab = ViaLab(row.make())
-    verdict = detect(lab.transport)
-    assert verdict.via_version == row.version
-    assert verdict.is_vial == row.is_vial
-    assert verdict.tier is (Tier.NONE if row.version is None else Tier.LIGHTS)
-    assert not lab.peer.trapped
+def test_every_row_that_may_be_asked_has_lights_or_a_reason() -> None:
+    asked = [row for row in PEERS if row.report_length == 32]
+    assert sorted(row.name for row in asked) == sorted(r.name for r in (*WITH_LIGHTS, *WITHOUT))
 
 
 def lights_of(peer: object) -> dict[int, LightSettings]:
@@ -53,9 +37,8 @@ def test_the_lights_of_a_board_are_found_and_left_as_they_were(row: PeerRow) -> 
     lab = ViaLab(row.make())
     before = {channel: asdict(light) for channel, light in lights_of(lab.peer).items()}
     found = lab.find()
-    names = ("VialRGB",) if row.lights == ("vialrgb",) else row.lights
-    assert found.board.name == ", ".join(names)
-    assert (found.version, found.is_vial) == (row.version, row.is_vial)
+    assert found.board.name == ", ".join(row.lights)
+    assert (found.version, found.is_vial) == (row.via, row.is_vial)
     assert {c: asdict(light) for c, light in lights_of(lab.peer).items()} == before
     assert not lab.peer.trapped
 
@@ -63,7 +46,7 @@ def test_the_lights_of_a_board_are_found_and_left_as_they_were(row: PeerRow) -> 
 @pytest.mark.parametrize("row", WITHOUT, ids=lambda row: row.name)
 def test_a_device_without_lights_is_left_alone(row: PeerRow) -> None:
     lab = ViaLab(row.make())
-    with pytest.raises(REFUSALS.get(row.name, NoLightsError)):
+    with pytest.raises(REFUSALS[row.refusal]):
         lab.find()
     sets = [write for write in lab.requests if write[0] == 0x07]
     assert not sets
@@ -75,7 +58,7 @@ def test_whoever_does_not_speak_via_is_not_asked_further(row: PeerRow) -> None:
     lab = ViaLab(row.make())
     with pytest.raises(BridgeError):
         lab.find()
-    if row.version is None:
+    if row.via is None:
         assert {write[0] for write in lab.requests} == ({0xFE} if row.is_vial else {0x01})
 
 
@@ -140,7 +123,7 @@ def test_viable_boards_are_spoken_to_under_an_id() -> None:
 
 
 def test_an_answer_in_another_language_is_neither_silence_nor_another_program() -> None:
-    lab = ViaLab(SignalRgbOnlyBoard())
+    lab = ViaLab(make_peer("SignalRGB"))
     with pytest.raises(NotViaError, match="another language"):
         lab.conversation.version()
     assert lab.conversation.stats.foreign == len(lab.requests)

@@ -22,13 +22,14 @@ from firmware_bridge.via.baseline import BaselineStore, Record, baseline_for
 from firmware_bridge.via.board import hsv_of
 from firmware_bridge.via.moods import Moods
 from firmware_bridge.via.stock_board import SETTLE_S
+from tests.helpers.peers import PEERS, PeerRow
 from tests.helpers.via_lab import ViaLab
-from tests.helpers.via_peers import PEERS, PeerRow, ViaBoard, VialBoard
+from tests.helpers.via_peers import ViaBoard, VialBoard
 
 BLUE = LightOverlay(Rgb(0, 0, 255))
 RED = LightOverlay(Rgb(128, 0, 0), LightEffect.BREATHE)
 OWN = LightOverlay()
-WITH_LIGHTS = [row for row in PEERS if row.lights]
+WITH_LIGHTS = [row for row in PEERS if row.lights and not row.module]
 
 
 @pytest.fixture

@@ -26,12 +26,11 @@ from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.stock_lights import StockLights, StockLightsOptions
 from tests.helpers.lights_desk import QUICK, LightsDesk
 from tests.helpers.others import FakeOthers
+from tests.helpers.peers import make_peer
 from tests.helpers.transports import DeafTransport, ScriptedTransport, WrappedTransport
 from tests.helpers.via_lab import ANSWER_S, transport_of
 from tests.helpers.via_peers import (
-    EchoDongle,
     Peer,
-    SilentDongle,
     ViableBoard,
     ViaBoard,
     VialBoard,
@@ -269,7 +268,7 @@ def test_nothing_is_set_while_vial_is_being_unlocked(begins: str, store: Baselin
 
 @pytest.mark.parametrize(
     ("peer", "problem"),
-    [(EchoDongle(), LinkProblem.NO_LIGHTS), (SilentDongle(), LinkProblem.NO_ANSWER),
+    [(make_peer("echo"), LinkProblem.NO_LIGHTS), (make_peer("silent receiver"), LinkProblem.NO_ANSWER),
      (ViaBoard(13, ()), LinkProblem.NO_LIGHTS)],
 )  # fmt: skip
 def test_a_device_without_lights_is_told(

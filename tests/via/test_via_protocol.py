@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from firmware_bridge.via.conversation import Conversation
 from firmware_bridge.via.protocol import ForbiddenRequestError, check_request
+from tests.helpers.peers import make_peer
 from tests.helpers.via_lab import ViaLab
-from tests.helpers.via_peers import FORBIDDEN, EchoDongle, ForbiddenWriteError
+from tests.helpers.via_peers import FORBIDDEN, ForbiddenWriteError
 
 # The bytes that the design forbids as commands; Keychron's own are not VIA's.
 NEVER = sorted(
@@ -24,7 +25,7 @@ rest = st.binary(min_size=31, max_size=31)
 
 @given(st.sampled_from(NEVER), rest)
 def test_no_request_with_a_forbidden_command_is_ever_written(command: int, tail: bytes) -> None:
-    lab = ViaLab(EchoDongle())
+    lab = ViaLab(make_peer("echo"))
     request = bytes((command,)) + tail
     with pytest.raises(ForbiddenRequestError):
         lab.conversation.ask(request)
@@ -54,7 +55,7 @@ def test_what_passes_is_on_the_short_list(report: bytes) -> None:
         0xDD: lambda second: inner is report,
     }
     assert allowed[inner[0]](inner[1])
-    EchoDongle()(report)  # springs no trap
+    make_peer("echo")(report)  # springs no trap
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_the_refusal_shows_two_bytes_only() -> None:
 
 
 def test_the_trap_of_the_peers_closes() -> None:
-    peer = EchoDongle()
+    peer = make_peer("echo")
     with pytest.raises(ForbiddenWriteError, match="EEPROM"):
         list(peer(b"\x0a"))
     with pytest.raises(ForbiddenWriteError, match="bootloader"):
@@ -88,6 +89,6 @@ def test_the_trap_of_the_peers_closes() -> None:
 
 
 def test_short_requests_are_checked_as_they_are_sent() -> None:
-    lab = ViaLab(EchoDongle())
+    lab = ViaLab(make_peer("echo"))
     Conversation(lab.transport).ask(b"\x01")
     assert lab.requests == [b"\x01".ljust(32, b"\0")]
