@@ -15,7 +15,7 @@ from app.companion.modes.moods import load_moods
 from app.i18n import Language
 from app.settings import ModeName, Settings
 from engine.client import EngineState
-from engine.messages import LabelChosen, ReplyFinished, ReplyGrew
+from engine.messages import Chat, Choose, LabelChosen, ReplyFinished, ReplyGrew
 from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.events import EventsDropped
 from firmware_bridge.firmware.virtual_core import BoardConfig
@@ -68,14 +68,18 @@ def thinking(desk: BoardDesk) -> None:
 def reply(desk: BoardDesk) -> None:
     thinking(desk)
     language = desk.companion._machine._desk.settings.language
-    desk.post(ReplyGrew(request=desk.request, text=REPLIES[language]))
+    desk.post(ReplyGrew(request=desk.asked(Chat), text=REPLIES[language]))
 
 
 def last_page(desk: BoardDesk) -> None:
     reply(desk)
     desk.post(
         ReplyFinished(
-            request=desk.request, reason="length", tokens=96, first_token_ms=40, milliseconds=900
+            request=desk.asked(Chat),
+            reason="length",
+            tokens=96,
+            first_token_ms=40,
+            milliseconds=900,
         )
     )
     desk.advance(40, step_s=0.5)
@@ -94,7 +98,9 @@ def react_begun(desk: BoardDesk) -> None:
 def mood(desk: BoardDesk, label: str = "happy") -> None:
     react_begun(desk)
     desk.type("it works!\n", gap_s=0.01)
-    desk.post(LabelChosen(request=desk.request, label=label, probability=0.75, milliseconds=3))
+    desk.post(
+        LabelChosen(request=desk.asked(Choose), label=label, probability=0.75, milliseconds=3)
+    )
 
 
 def notice(desk: BoardDesk) -> None:

@@ -14,7 +14,7 @@ from app.companion.messages import EngineChanged, Message
 from app.companion.state import CompanionState
 from app.settings import Settings
 from engine.client import EngineState
-from engine.messages import Candidate, SuggestionsReady
+from engine.messages import Candidate, Chat, Choose, Suggest, SuggestionsReady
 from firmware_bridge.display.frame import BitmapFrame, DisplayFrame
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.typist import keys_for
@@ -82,10 +82,9 @@ class BoardDesk:
     def state(self) -> CompanionState:
         return self.companion.state
 
-    @property
-    def request(self) -> int:
-        """The number of the last command to the engine."""
-        return self.engine.commands[-1].request
+    def asked(self, kind: type[Chat | Choose | Suggest]) -> int:
+        """The number of the last request of this kind; 0 if there was none."""
+        return next((c.request for c in reversed(self.engine.commands) if isinstance(c, kind)), 0)
 
     def post(self, message: Message) -> None:
         """The companion takes one message."""
@@ -121,7 +120,7 @@ class BoardDesk:
         candidates = [Candidate(text=text, probability=share) for text, share in words]
         self.post(
             SuggestionsReady(
-                request=self.request, candidates=candidates, reused=7, computed=1,
+                request=self.asked(Suggest), candidates=candidates, reused=7, computed=1,
                 milliseconds=milliseconds, cancelled=False,
             )
         )  # fmt: skip
