@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from engine.messages import Cancel, Chat, Choose, Forget, Suggest
+from engine.messages import Cancel, Chat, Choose, Complete, Forget, Prepare, Suggest
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Offer, Status
 
-EngineCommand = Suggest | Chat | Choose | Forget | Cancel
+EngineCommand = Suggest | Chat | Complete | Prepare | Choose | Forget | Cancel
 
 
 class KeyboardPort(Protocol):

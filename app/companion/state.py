@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.companion.modes.base import Latency
+from app.companion.ready import ReadyStats
 from app.settings import ModeName
 from engine.client import EngineState
 from firmware_bridge.display.frame import DisplayFrame
@@ -22,6 +23,7 @@ class CompanionState:
     `lines` is the text in the frame, for readers of text.
     `engine_detail` and `error` say what went wrong last (empty: nothing) and hold no content.
     `reply` is the last answer of the mode in full: the best word, the chat's reply, the mood.
+    `ready` counts what was computed before anybody asked, since the start.
     """
 
     mode: ModeName
@@ -38,6 +40,7 @@ class CompanionState:
     lines: tuple[str, ...] = field(repr=False)
     lights: LightOverlay
     reply: str = field(repr=False)
+    ready: ReadyStats = ReadyStats()
 
     @property
     def is_busy(self) -> bool:

@@ -32,7 +32,8 @@ def test_the_mode_changes_with_its_setting_only() -> None:
 
 def test_chat_is_made_anew() -> None:
     desk = Desk(Settings(mode=ModeName.CHAT))
-    desk.post(Configure(Settings(mode=ModeName.CHAT, chat=ChatSettings(max_tokens=7))))
+    changed = desk.settings.model_copy(update={"chat": ChatSettings(max_tokens=7)})
+    desk.post(Configure(changed))
     desk.type("why\n")
     last = desk.engine.commands[-1]
     assert isinstance(last, Chat)
@@ -51,7 +52,7 @@ def test_a_paused_companion_stays_paused_and_the_same_settings_change_nothing() 
     desk = Desk()
     desk.type("abc")
     before = desk.picture
-    desk.post(Configure(Settings()))
+    desk.post(Configure(desk.settings))
     assert desk.picture == before
     desk.press_macro(2)
     desk.post(Configure(Settings(context_chars=100)))

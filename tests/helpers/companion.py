@@ -10,7 +10,7 @@ from app.companion.core import Companion, Mailbox
 from app.companion.messages import EngineChanged, Message
 from app.companion.ports import EngineCommand
 from app.companion.state import CompanionState
-from app.settings import Settings
+from app.settings import ReadySettings, Settings
 from engine.client import EngineState
 from engine.errors import EngineUnavailableError
 from engine.messages import Candidate, Chat, Choose, Suggest, SuggestionsReady
@@ -134,7 +134,10 @@ def board(
 
 
 class Desk:
-    """One companion, with its fakes. `log` holds all outputs since the last `take`, in order."""
+    """One companion, with its fakes. `log` holds all outputs since the last `take`, in order.
+
+    Only with `ahead` does it have replies computed before they are asked for.
+    """
 
     def __init__(
         self,
@@ -145,7 +148,12 @@ class Desk:
         is_ready: bool = True,
         features: Feature = EVERYTHING,
         extent: tuple[int, int] | None = None,
+        ahead: bool = False,
     ) -> None:
+        settings = settings or Settings()
+        if not ahead:
+            settings = settings.model_copy(update={"ready": ReadySettings(enabled=False)})
+        self.settings = settings
         self.clock = FakeClock()
         self.keyboard = FakeKeyboard()
         self.keyboard.clock = self.clock
@@ -153,7 +161,7 @@ class Desk:
         self.engine = FakeEngine(self.keyboard.log)
         self.states: list[CompanionState] = []
         self.companion = Companion(
-            Mailbox(), self.keyboard, self.engine, settings or Settings(), self.clock
+            Mailbox(), self.keyboard, self.engine, settings, self.clock
         )
         self.companion.subscribe(self.states.append)
         self.post(LinkReady(board(columns, rows, features, extent)))

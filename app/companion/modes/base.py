@@ -11,6 +11,7 @@ from app.companion.context import Edit, TypingContext
 from app.companion.lights import Cue
 from app.companion.picture import Size
 from app.companion.ports import EngineCommand, EnginePort
+from app.companion.ready import Question, ReadyReplies
 from app.i18n import Catalog, translation
 from app.settings import ModeName, Settings
 from engine.errors import EngineUnavailableError
@@ -22,11 +23,15 @@ from firmware_bridge.protocol.messages import Status
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """From the key or trigger behind `request` to its first answer, in milliseconds."""
+    """From the key or trigger behind `request` to its first answer, in milliseconds.
+
+    `is_ready`: the engine had computed it before.
+    """
 
     mode: ModeName
     request: int
     milliseconds: float
+    is_ready: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +62,33 @@ class Desk:
     ) -> None:
         self.palette = palette
         self.now = clock
+        self.ready = ReadyReplies(self.request, self.cancel)
+        self._last_request = 0
+        self._engine = engine
+        self.engine_ready = False
         self.configure(settings)
         self.size = Size(columns=21, rows=4)
-        self.engine_ready = False
         self.latency: Latency | None = None
-        self._engine = engine
-        self._last_request = 0
 
     def configure(self, settings: Settings) -> None:
         """Work by these settings from now on, with an empty context."""
         self.settings = settings
         self.tr = translation(settings.language, Catalog.COMPANION)
         self.context = TypingContext(settings.context_chars)
+        self.ready.configure(settings.ready)
 
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
         """Send the command that `build` makes of a fresh request number; that number.
 
         None if the engine is not there: whoever asks tries again at `engine_came`.
         """
-        number = self._last_request + 1
-        if not self._send(build(number)):
-            return None
-        self._last_request = number
-        return number
+        number = self.number()
+        return number if self._send(build(number)) else None
+
+    def number(self) -> int:
+        """A fresh request number."""
+        self._last_request += 1
+        return self._last_request
 
     def cancel(self, request: int | None) -> None:
         """Ask the engine to stop `request`, if there is one."""
@@ -96,9 +105,11 @@ class Desk:
             self.engine_ready = False
         return self.engine_ready
 
-    def measured(self, mode: ModeName, request: int, since: float) -> None:
+    def measured(
+        self, mode: ModeName, request: int, since: float, *, is_ready: bool = False
+    ) -> None:
         """Note how long the first answer to `request` took since its cause, a monotonic time."""
-        self.latency = Latency(mode, request, (self.now() - since) * 1e3)
+        self.latency = Latency(mode, request, (self.now() - since) * 1e3, is_ready)
 
 
 class Mode(Protocol):
@@ -119,6 +130,11 @@ class Mode(Protocol):
     @property
     def reply(self) -> str:
         """The last answer as text, whole."""
+        ...
+
+    @property
+    def question(self) -> Question | None:
+        """What the ask key would ask the engine now; None where no reply can be ready."""
         ...
 
     @property

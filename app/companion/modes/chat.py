@@ -15,6 +15,7 @@ from app.companion.modes.base import Desk, View
 from app.companion.pager import Pager
 from app.companion.picture import clipped, padded, tail, wrapped
 from app.companion.prompts import load_chat_prompt
+from app.companion.ready import ReadyReply
 from app.companion.words import mode_name
 from app.settings import ModeName
 from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
@@ -24,6 +25,8 @@ from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
 
 _CUT_OFF = " ..."  # the reply reached its longest length
+# The engine is told to go on with a ready reply when the keyboard has got it: nothing comes in its way.
+_GO_ON_AFTER_S = 0.002
 
 
 class _Phase(enum.Enum):
@@ -53,11 +56,14 @@ class ChatMode:
         self._question = ""
         self._reply = ""
         self._pending: int | None = None
+        self._ready: ReadyReply | None = None  # shown; the rest of it was not asked for yet
+        self._go_on_at = 0.0
         self._asked_at = 0.0
 
     @property
     def deadline(self) -> float | None:
-        return self._pager.deadline
+        times = [self._pager.deadline, self._go_on_at if self._ready is not None else None]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def typed(self) -> str:
@@ -66,6 +72,12 @@ class ChatMode:
     @property
     def reply(self) -> str:
         return self._reply
+
+    @property
+    def question(self) -> Chat | None:
+        """What was typed so far, as if Enter came now."""
+        typed = self._typed.text.strip()
+        return self._about(typed) if typed else None
 
     @property
     def needs_pixels(self) -> bool:
@@ -113,7 +125,11 @@ class ChatMode:
         self._question = question
         self._asked_at = at
         self._phase = _Phase.WAITING
-        self._send()
+        ready = self._desk.ready.take(self._about(question))
+        if ready is None:
+            self._send()
+        else:
+            self._show_ready(ready)
 
     def answered(self, event: Event) -> None:
         match event:
@@ -141,11 +157,13 @@ class ChatMode:
 
     def engine_left(self) -> None:
         """The reply is lost; the question is not asked again by itself, as it may be what killed it."""
-        if self._pending is not None:
+        if self._pending is not None or self._ready is not None:
             self._pending = None
             self._start_typing()
 
     def wake(self) -> None:
+        if self._ready is not None and self._go_on_at <= self._desk.now():
+            self._send()
         self._pager.turn_if_due(self._desk.now())
 
     def wipe(self) -> None:
@@ -179,16 +197,41 @@ class ChatMode:
         elif self._phase in (_Phase.STREAMING, _Phase.ANSWERED):
             self._pager.turn(self._desk.now())
 
-    def _send(self) -> None:
+    def _about(self, question: str) -> Chat:
+        """What asks `question` after the chat so far."""
         turns = [Turn(role="system", content=self._system)]
-        for question, reply in self._history:
-            turns.append(Turn(role="user", content=question))
+        for asked, reply in self._history:
+            turns.append(Turn(role="user", content=asked))
             turns.append(Turn(role="assistant", content=reply))
-        turns.append(Turn(role="user", content=self._question))
-        most = self._desk.settings.chat.max_tokens
-        self._pending = self._desk.request(lambda n: Chat(request=n, turns=turns, max_tokens=most))
-        if self._pending is not None:
+        turns.append(Turn(role="user", content=question))
+        return Chat(request=0, turns=turns, max_tokens=self._desk.settings.chat.max_tokens)
+
+    def _send(self) -> None:
+        """Ask the question, or the rest of the reply that is shown already."""
+        ready, self._ready = self._ready, None
+        begun = [] if ready is None else list(ready.tokens)
+        chat = self._about(self._question)
+        self._pending = self._desk.request(
+            lambda n: chat.model_copy(update={"request": n, "begun": begun})
+        )
+        if ready is None and self._pending is not None:
             self._phase = _Phase.THINKING
+        elif ready is not None and self._pending is None:
+            self._start_typing()  # as when an engine dies in the middle of a reply
+
+    def _show_ready(self, ready: ReadyReply) -> None:
+        """Show what is ready at once, without the engine."""
+        self._reply = ready.text
+        self._pager.start(self._desk.now())
+        if ready.is_whole:
+            self._phase = _Phase.ANSWERED
+            self._remember()
+        else:
+            self._phase = _Phase.STREAMING
+            self._ready = ready
+            self._go_on_at = self._desk.now() + _GO_ON_AFTER_S
+        self._fill_pager()
+        self._desk.measured(self.name, self._desk.number(), self._asked_at, is_ready=True)
 
     def _remember(self) -> None:
         self._history.append((self._question, self._reply))
@@ -204,6 +247,7 @@ class ChatMode:
 
     def _start_typing(self) -> None:
         self._phase = _Phase.TYPING
+        self._ready = None
         self._question = ""
         self._reply = ""
         self._pager.start(self._desk.now())

@@ -86,6 +86,11 @@ class SuggestMode:
         return self._shown[0].text if self._shown else ""
 
     @property
+    def question(self) -> None:
+        """The candidates are shown as soon as they are there."""
+        return None
+
+    @property
     def needs_pixels(self) -> bool:
         """Accents do not count: the accept key types from text frames only."""
         texts = (self._desk.context.text[-_SEEN:], *(shown.text for shown in self._shown))
