@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import select
+import socket
 import sys
 import threading
 import time
@@ -26,6 +28,10 @@ SCAN_LIMIT_S = 5.0
 POLL_S = 1.5  # where the system tells nothing
 SELDOM_S = 10.0  # where it does: in case that it left something out
 _LOOK_S = 0.1  # between two looks at the names of device nodes, and at `stop`
+
+# linux/netlink.h; the group of the kernel's own messages, not of udevd's
+_KOBJECT_UEVENT, _KERNEL_GROUP = 15, 1
+_UEVENT_BYTES = 1 << 14
 
 Scan = Callable[[], Sequence[Candidate]]
 
@@ -54,6 +60,10 @@ class ChangeSource(Protocol):
         """
         ...
 
+    def close(self) -> None:
+        """Nobody will wait any more."""
+        ...
+
 
 class OwnLooks:
     """Counts begins and ends of the times that we read the list of devices ourselves: odd meanwhile.
@@ -80,24 +90,46 @@ class NoSource:
         time.sleep(timeout_s)
         return False
 
+    def close(self) -> None:
+        pass
+
 
 class NameSource:
-    """Linux without udev: the names of device nodes, looked at every 0.1 s (0.1 ms each)."""
+    """Linux without udev: the names of device nodes, looked at every 0.1 s (0.1 ms each).
+
+    With `uevents` it looks as soon as the kernel says that a device came or went; a container may not hear it.
+    """
 
     poll_s = SELDOM_S
 
     def __init__(
-        self, names: Callable[[], Hashable] = device_names, looks: OwnLooks | None = None
+        self,
+        names: Callable[[], Hashable] = device_names,
+        looks: OwnLooks | None = None,
+        uevents: socket.socket | None = None,
     ) -> None:
         self._names = names
         self._looks = looks or OwnLooks()
+        self._uevents = uevents
         self._known = names()
 
     def wait(self, timeout_s: float) -> bool:
         if self._have_changed():  # while the devices were listed
             return True
-        time.sleep(timeout_s)
+        self._pause(timeout_s)
         return self._have_changed()
+
+    def close(self) -> None:
+        if self._uevents is not None:
+            self._uevents.close()
+
+    def _pause(self, timeout_s: float) -> None:
+        if self._uevents is None:
+            time.sleep(timeout_s)
+        elif select.select([self._uevents], [], [], timeout_s)[0]:
+            with contextlib.suppress(OSError):  # nothing more, or more than the kernel could keep for us
+                while self._uevents.recv(_UEVENT_BYTES):
+                    pass
 
     def _have_changed(self) -> bool:
         with self._looks:
@@ -122,6 +154,26 @@ class UdevSource:
     def wait(self, timeout_s: float) -> bool:
         return self._monitor.poll(timeout_s) is not None
 
+    def close(self) -> None:
+        pass  # libudev closes its socket with the monitor
+
+
+def kernel_uevents() -> socket.socket | None:
+    """What the kernel tells of devices (netlink(7), NETLINK_KOBJECT_UEVENT); None where that is not allowed."""
+    if sys.platform != "linux":
+        return None
+    try:
+        uevents = socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _KOBJECT_UEVENT)
+    except (AttributeError, OSError):
+        return None
+    try:
+        uevents.bind((0, _KERNEL_GROUP))
+        uevents.setblocking(False)
+    except OSError:
+        uevents.close()
+        return None
+    return uevents
+
 
 def best_source(looks: OwnLooks) -> ChangeSource:
     """The quickest that works here; `looks` counts what it reads itself."""
@@ -130,7 +182,7 @@ def best_source(looks: OwnLooks) -> ChangeSource:
     if Path("/run/udev/control").exists():  # udevd runs
         with contextlib.suppress(ImportError):
             return UdevSource()
-    return NameSource(looks=looks)
+    return NameSource(looks=looks, uevents=kernel_uevents())
 
 
 class DeviceWatch:
@@ -208,6 +260,7 @@ class DeviceWatch:
             for listener in listeners:
                 listener()
             self._rest()
+        self._source.close()
 
     def _scan(self) -> tuple[Candidate, ...]:
         found: list[Candidate] = []
@@ -229,5 +282,6 @@ class DeviceWatch:
                     return
             except OSError as error:
                 _log.warning("the system tells no changes of devices any more: %s", error.strerror)
+                self._source.close()
                 self._source = NoSource()
                 return

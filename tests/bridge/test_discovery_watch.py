@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import sys
 import threading
 import time
@@ -62,6 +63,9 @@ class Every:
         time.sleep(min(timeout_s, self.poll_s))
         return False
 
+    def close(self) -> None:
+        pass
+
 
 MakeWatch = Callable[..., DeviceWatch]
 
@@ -117,6 +121,24 @@ def test_a_device_that_comes_while_the_devices_are_listed_is_noticed_right_after
     start = time.monotonic()
     assert source.wait(5)
     assert time.monotonic() - start < 1
+
+
+def test_a_word_of_the_kernel_ends_the_pause_and_a_flood_does_no_harm() -> None:
+    names = {"hidraw0"}
+    ours, kernel = socket.socketpair(type=socket.SOCK_STREAM)
+    ours.setblocking(False)
+    source = NameSource(lambda: frozenset(names), uevents=ours)
+    kernel.sendall(b"change@/devices/battery\0" * 1000)
+    start = time.monotonic()
+    assert not source.wait(5)
+    names.add("hidraw1")
+    kernel.sendall(b"add@/devices/usb\0")
+    assert source.wait(5)
+    assert time.monotonic() - start < 2
+    assert not source.wait(0.01)
+    source.close()
+    kernel.close()
+    assert ours.fileno() == -1
 
 
 def test_who_subscribed_hears_of_new_lists_only(make_watch: MakeWatch, lister: Lister) -> None:
@@ -189,7 +211,9 @@ def test_the_best_source_depends_on_the_system(monkeypatch: pytest.MonkeyPatch) 
     assert isinstance(best_source(OwnLooks()), NoSource)
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(Path, "exists", lambda path: False)
-    assert isinstance(best_source(OwnLooks()), NameSource)
+    source = best_source(OwnLooks())
+    assert isinstance(source, NameSource)
+    source.close()
 
 
 @pytest.mark.expected_log("tells no changes")

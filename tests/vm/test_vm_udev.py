@@ -16,7 +16,7 @@ import pytest
 from firmware_bridge.discovery.candidates import Candidate
 from firmware_bridge.discovery.system import system_opener, system_watch
 from firmware_bridge.discovery.udev_rules import FILE_NAME, RawInterface, render_udev_rules
-from firmware_bridge.discovery.watch import UdevSource, best_source
+from firmware_bridge.discovery.watch import OwnLooks, UdevSource, best_source
 from firmware_bridge.transport.hid_library import HidLibrary
 from tests.helpers.waiting import wait_until
 from tests.vm.conftest import MakeBoard
@@ -131,7 +131,7 @@ def test_with_udevd_a_device_is_listed_when_it_may_be_opened(
     udevd: None, make_board: MakeBoard, library: HidLibrary
 ) -> None:
     pytest.importorskip("pyudev")
-    source = best_source()
+    source = best_source(OwnLooks())
     assert isinstance(source, UdevSource)
     watch = system_watch(library)
     assert isinstance(watch._source, UdevSource)
