@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from app.i18n import Translate
@@ -19,9 +19,11 @@ from app.settings_window.widgets import button, line
 from app.settings_window.wording import Wording
 from firmware_bridge.discovery.candidates import Candidate
 
+LOOK_MS = 2000  # between two looks at what is connected
+
 
 class Assistant(QDialog):
-    """Looks at the computer again before each step, so that what has been mended meanwhile is skipped."""
+    """Looks at the computer again and again, so that what has been mended meanwhile is skipped."""
 
     def __init__(self, tools: PageTools, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -44,6 +46,9 @@ class Assistant(QDialog):
         self._arrange()
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
         self.finished.connect(self._finished)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self.look)
+        self._timer.start(LOOK_MS)
         self._go_to(Step.WELCOME)
         self.look()
 
@@ -106,6 +111,7 @@ class Assistant(QDialog):
         self._scan = None  # the keyboard page says why
 
     def _finished(self) -> None:
+        self._timer.stop()
         self._tools.companion.stop_asking()
         self._words.close()
 

@@ -192,7 +192,7 @@ class ModelStep(StepView):
             self.tools.edits.change(MODEL, Path(name))
 
 
-class TestStep(StepView):
+class TrialStep(StepView):
     """One sentence, and what the keyboard shows for it."""
 
     def __init__(self, tools: PageTools, words: Wording) -> None:
@@ -232,5 +232,5 @@ STEP_VIEWS: Mapping[Step, type] = {
     Step.PERMISSION: PermissionStep,
     Step.KEYBOARD: KeyboardStep,
     Step.MODEL: ModelStep,
-    Step.TEST: TestStep,
+    Step.TEST: TrialStep,
 }

@@ -47,12 +47,18 @@ E = TypeVar("E", KeySeen, ReplyChanged, ScreenChanged)
 Hear = Callable[[Event], None]
 
 
+# The companion sends the pages that are wanted to whoever calls itself so: to one connection of ours.
+WINDOW, SIDE = "settings", "command"
+
+
 class Subscription:
     """Events of some topics on a thread of its own, until `close` or the end of the companion."""
 
-    def __init__(self, folder: Path | None, topics: tuple[Topic, ...], hear: Hear) -> None:
+    def __init__(
+        self, folder: Path | None, name: str, topics: tuple[Topic, ...], hear: Hear
+    ) -> None:
         """Raises IpcError when no companion answers."""
-        self._client = IpcClient(folder, "settings")
+        self._client = connect(folder, name)
         self._topics = topics
         self._hear = hear
         self._is_closed = False
@@ -79,6 +85,18 @@ class Subscription:
         """No event is heard any more, but one that is being heard."""
         self._is_closed = True
         self._client.close()
+
+
+def connect(folder: Path | None, name: str) -> IpcClient:
+    """A connection to the companion.
+
+    Raises:
+        IpcError: there is none, or its folder is not safe to use.
+    """
+    try:
+        return IpcClient(folder, name)
+    except OSError as error:
+        raise IpcError(str(error)) from error
 
 
 class CompanionLink:
@@ -206,7 +224,7 @@ class CompanionLink:
         with self._asking:
             is_fresh = self._client is None
             if self._client is None:
-                self._client = IpcClient(self._folder, "settings")
+                self._client = connect(self._folder, SIDE)
             try:
                 return self._client.request(type_, **fields)
             except RefusedError:
@@ -221,7 +239,7 @@ class CompanionLink:
     def _attend(self) -> None:
         while not self._closing.is_set():
             try:
-                told = Subscription(self._folder, (Topic.STATE, Topic.SETTINGS), self._hear)
+                told = Subscription(self._folder, WINDOW, (Topic.STATE, Topic.SETTINGS), self._hear)
             except IpcError:
                 self._closing.wait(_LOOK_AGAIN_S)
                 continue
@@ -247,7 +265,7 @@ class CompanionLink:
                 hear(event)
 
         try:
-            subscription = Subscription(self._folder, (topic,), of_kind)
+            subscription = Subscription(self._folder, SIDE, (topic,), of_kind)
         except IpcError as error:
             _log.info("the companion does not tell its %s: %s", topic.value, error)
             return False

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWi
 
 from app.settings_window.editors import Editor, make_editor
 from app.settings_window.edits import Edits, Problem
-from app.settings_window.fields import FieldPath, FieldSpec
+from app.settings_window.fields import FieldKind, FieldPath, FieldSpec
 from app.settings_window.problems import problem_text
 from app.settings_window.theme import GAP, ROW_GAP
 from app.settings_window.widgets import Card, WheelGuard, heading, label
@@ -118,6 +118,8 @@ class SettingRow(QFrame):
 
     def _commit(self, value: object) -> None:
         problem = self._edits.change(self.field.path, value)
+        if problem is not None and self.field.kind is not FieldKind.TEXT:
+            self.editor.show(self._edits.value(self.field.path))  # a text is left to be mended
         if problem is not None or self._problem is not None:
             self._tell_problem(problem)
 

@@ -77,7 +77,7 @@ class ProfilesPage(PageView):
         self._try(name, {**self.profiles, name: self._spec.item()})
 
     def rename_profile(self, name: str) -> None:
-        """The one that is shown, in its place."""
+        """The one that is shown; it goes to the end of the list."""
         renamed = {name if key == self.name else key: p for key, p in self.profiles.items()}
         self._try(name, renamed)
 

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Search, keys, language, colours: what all pages have in common."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QSpinBox
+
+from app.i18n import Language
+from app.settings import Appearance, Settings
+from app.settings_window.edits import Edits
+from app.settings_window.labels import Place
+from app.settings_window.pages.status import StatusPage
+from firmware_bridge.protocol.messages import Status
+from tests.helpers.settings_desk import SettingsDesk, settle
+
+
+def stored(desk: SettingsDesk) -> Settings:
+    return desk.settings.settings
+
+
+def edits(desk: SettingsDesk) -> Edits:
+    return desk.app.tools.edits
+
+
+def test_search_leads_to_a_setting_and_marks_it(desk: SettingsDesk) -> None:
+    navigation = desk.window.navigation
+    QTest.keyClick(desk.window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClicks(navigation.search, "reading speed")
+    assert navigation.places.item(0).text() == "Reading speed\nCompanion"
+    QTest.keyClick(navigation.search, Qt.Key.Key_Return)
+    page = desk.window.page
+    assert page.place is Place.COMPANION
+    assert page.rows[("chat", "reading_speed")].property("part") == "found"
+    navigation.search.setText("nothing of this name")
+    assert navigation._nothing.isVisible()
+    QTest.keyClick(navigation.search, Qt.Key.Key_Escape)
+    assert navigation.places.count() == len(Place)
+
+
+def test_the_arrow_keys_and_numbers_turn_the_pages(desk: SettingsDesk) -> None:
+    places = desk.window.navigation.places
+    places.setFocus()
+    QTest.keyClick(places, Qt.Key.Key_Down)
+    assert desk.window.page.place is Place.KEYBOARD
+    QTest.keyClick(desk.window, Qt.Key.Key_4, Qt.KeyboardModifier.AltModifier)
+    assert desk.window.page.place is Place.ENGINE
+    assert places.currentRow() == list(Place).index(Place.ENGINE)
+
+
+def test_another_language_and_other_colours_hold_at_once(desk: SettingsDesk) -> None:
+    list(desk.pages())
+    edits(desk).change(("language",), Language.ZH_CN)
+    assert desk.window.windowTitle() == "Thock 设置"
+    assert desk.window.navigation.places.item(0).text() == "状态"
+    light = desk.window.palette().window().color()
+    edits(desk).change(("general", "appearance"), Appearance.DARK)
+    dark = desk.window.palette().window().color()
+    assert dark.lightness() < 64 < light.lightness()
+    desk.window.undo()
+    desk.window.undo()
+    assert desk.window.windowTitle() == "Thock settings"
+    assert desk.window.palette().window().color() == light
+
+
+def test_somebody_else_can_open_a_page(desk: SettingsDesk) -> None:
+    desk.companion.want_page("hotkeys")
+    settle(0.02)
+    assert desk.window.page.place is Place.HOTKEYS
+    desk.companion.want_page("no-such-page")
+    settle(0.02)
+    assert desk.window.page.place is Place.HOTKEYS
+
+
+def test_the_wheel_does_not_change_a_number_that_is_not_focused(desk: SettingsDesk) -> None:
+    page = desk.page(Place.COMPANION)
+    box = page.rows[("chat", "max_tokens")].editor.focus
+    assert isinstance(box, QSpinBox)
+    assert box.focusPolicy() is Qt.FocusPolicy.StrongFocus
+
+
+def test_a_busy_companion_can_be_cancelled(desk: SettingsDesk) -> None:
+    page = desk.page(Place.STATUS)
+    assert isinstance(page, StatusPage)
+    desk.companion.become(replace(desk.companion.view, status=Status.STREAMING))
+    assert desk.companion.view.is_busy
+    page.ask._is_waiting = True
+    page.ask._say()
+    assert page.ask.send.text() == "Cancel"
+    page.ask.send.click()
+    assert not desk.companion.view.is_busy
