@@ -80,8 +80,8 @@ class FakeModel:
     def rows(self) -> RowLedger:
         return self._rows
 
-    def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
-        """The script's words in order; inside a word those that complete it."""
+    def suggest(self, text: str, count: int, cancelled: CancelCheck, words: int = 1) -> Suggestions:
+        """The script's words in order; inside a word those that complete it. Phrases go on in that order."""
         tokens = _TOKEN.findall(text)
         reused = self._cut(tokens)
         self._rows.use(reused)
@@ -89,9 +89,10 @@ class FakeModel:
             if cancelled():
                 return Suggestions((), reused, len(self._held) - reused, cancelled=True)
             self._reach(tokens[: end + 1])
-        words = self._continuations(text)[:count]
+        found = self._continuations(text, words)[:count]
         candidates = [
-            Candidate(text=word, probability=0.5 ** (rank + 1)) for rank, word in enumerate(words)
+            Candidate(text=phrase, probability=0.5 ** (rank + 1))
+            for rank, phrase in enumerate(found)
         ]
         return Suggestions(candidates, reused, len(tokens) - reused)
 
@@ -146,14 +147,17 @@ class FakeModel:
     def close(self) -> None:
         self.forget()
 
-    def _continuations(self, text: str) -> list[str]:
+    def _continuations(self, text: str, count: int) -> list[str]:
+        """Phrases of `count` words, fewer at the end of the script."""
+        words = self._script.words
+        phrases = [" ".join(words[first : first + count]) for first in range(len(words))]
         open_word = _OPEN_WORD.search(text)
         if open_word is not None:
             begun = open_word.group()
-            words = self._script.words
-            return [w[len(begun) :] for w in words if w.startswith(begun) and w != begun]
+            pairs = zip(words, phrases, strict=True)
+            return [p[len(begun) :] for w, p in pairs if w.startswith(begun) and w != begun]
         space = "" if not text or text[-1].isspace() else " "
-        return [space + word for word in self._script.words]
+        return [space + phrase for phrase in phrases]
 
     def _prompt(self, ask: Chat | Complete) -> list[str]:
         if isinstance(ask, Complete):

@@ -36,8 +36,8 @@ class Job:
 class Inbox:
     """Jobs in the order in which they came. Suggestions are newest-wins; Cancel takes effect at once.
 
-    A running Suggest whose text the newer one only continues is finished: cancelled at every key, it
-    would never answer a person who types faster than the model reads.
+    A running Suggest for words whose text the newer one only continues is finished: cancelled at every
+    key, it would never answer a person who types faster than the model reads.
 
     A Prepare comes after everything else: it waits until nothing else does, and while it runs any other
     command cancels it. Of several the newest wins.
@@ -69,7 +69,11 @@ class Inbox:
                 self._cancel(
                     lambda work: (
                         isinstance(work, Suggest)
-                        and not (self._is_running(work) and newest.startswith(work.text))
+                        and not (
+                            self._is_running(work)
+                            and work.words == 1
+                            and newest.startswith(work.text)
+                        )
                     )
                 )
             self._waiting.append(Job(command))

@@ -41,17 +41,20 @@ class LoadModel(_Message):
 
 
 class Suggest(_Message):
-    """Up to `count` continuations of `text` by one word each; answered by SuggestionsReady.
+    """Up to `count` continuations of `text` by one word each, or with `words` by phrases of up to so
+    many words where that saves more keys; answered by SuggestionsReady.
 
     If `text` ends inside a word, each candidate completes that word: `text` is what to append.
     A newer Suggest cancels those that wait, and the one that runs unless its text only grew: that
-    answer still tells how the word may go on, and a fast typist would never see one otherwise.
+    answer still tells how the word may go on, and a fast typist would never see one otherwise. One for
+    phrases is always cancelled: it is meant for the time when nobody types.
     """
 
     type: Literal["suggest"] = "suggest"
     request: int
     text: str = Field(repr=False, max_length=MAX_TEXT)
     count: int = Field(default=3, ge=1, le=8)
+    words: int = Field(default=1, ge=1, le=3)
 
 
 class _Ask(_Message):

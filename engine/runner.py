@@ -17,6 +17,7 @@ from engine.errors import EngineError, OperationCancelledError
 from engine.formats import open_model
 from engine.ledger import RowLedger
 from engine.messages import Candidate, Chat, Complete, Turn
+from engine.phrases import choose_candidates, extend_words
 from engine.reply import GrowingReply
 from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
 from engine.session import FinishReason, Session
@@ -24,7 +25,7 @@ from engine.streaming import StreamDecoder
 from engine.tokenizer import Tokenizer
 from engine.vocabulary import Vocabulary
 from engine.window import TokenWindow, fit_turns
-from engine.words import suggest_words, with_start
+from engine.words import WordSuggestions, suggest_words, with_start
 
 # Positions behind the window for what does not belong to the text: BOS and the tokens tried by a search.
 _SEARCH_TOKENS = 8
@@ -49,6 +50,7 @@ class ModelRunner:
         window = max(2, min(window, backend.max_context - _SEARCH_TOKENS))
         self._window = TokenWindow(window, max(1, window // 4))
         self._prepared: GrowingReply | None = None
+        self._found: tuple[tuple[str, int], WordSuggestions] | None = None
 
     @classmethod
     def open(cls, path: str, max_context: int, window: int = 128) -> ModelRunner:
@@ -79,18 +81,25 @@ class ModelRunner:
         """As LoadedModel.rows."""
         return self._session.rows
 
-    def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
-        """As LoadedModel.suggest."""
+    def suggest(self, text: str, count: int, cancelled: CancelCheck, words: int = 1) -> Suggestions:
+        """As LoadedModel.suggest. Phrases begin with the words that were found for the same text last."""
+        session, vocabulary, cut = self._session, self._vocabulary, self._window.cut
         try:
-            found = suggest_words(
-                self._session, self._vocabulary, text, count, cancelled, self._window.cut
-            )
+            if words == 1 or self._found is None or self._found[0] != (text, count):
+                self._found = None
+                found = suggest_words(session, vocabulary, text, count, cancelled, cut)
+                self._found = (text, count), found
+            found = self._found[1]
+            chosen, computed = found.candidates, found.computed
+            if words > 1:
+                phrases, computed = extend_words(
+                    session, vocabulary, text, found.candidates, words, cancelled, cut
+                )
+                chosen = choose_candidates(found.candidates, phrases, count)
         except OperationCancelledError:
             return Suggestions((), 0, 0, cancelled=True)
-        candidates = [
-            Candidate(text=word.text, probability=word.probability) for word in found.candidates
-        ]
-        return Suggestions(candidates, found.reused, found.computed)
+        candidates = [Candidate(text=c.text, probability=c.probability) for c in chosen]
+        return Suggestions(candidates, found.reused, computed)
 
     def answer(
         self, ask: Chat | Complete, cancelled: CancelCheck, emit: Callable[[str], None]
@@ -165,6 +174,7 @@ class ModelRunner:
         self._session.forget()
         self._window.forget()
         self._prepared = None
+        self._found = None
 
     def close(self) -> None:
         """As LoadedModel.close."""

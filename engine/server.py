@@ -178,10 +178,10 @@ class _Worker:
         match job.command:
             case LoadModel() as command:
                 return self._load_model(command, start)
-            case Suggest(request=request, text=text, count=count):
+            case Suggest(request=request, text=text, count=count, words=words):
                 found = Suggestions((), 0, 0, cancelled=True)
                 if not job.cancelled():
-                    found = self._loaded().suggest(text, count, job.cancelled)
+                    found = self._loaded().suggest(text, count, job.cancelled, words)
                 return SuggestionsReady(
                     request=request,
                     candidates=list(found.candidates),

@@ -77,7 +77,7 @@ class LoadedModel(Protocol):
         """What `prepare` computed, and what became of it."""
         ...
 
-    def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
+    def suggest(self, text: str, count: int, cancelled: CancelCheck, words: int = 1) -> Suggestions:
         """Up to `count` continuations of `text`, see messages.Suggest."""
         ...
 

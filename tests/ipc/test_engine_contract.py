@@ -59,8 +59,8 @@ def _chat(talk: Talk, max_tokens: int) -> Chat:
     return Chat(request=talk.number(), turns=turns, max_tokens=max_tokens)
 
 
-def _suggest(talk: Talk, text: str, count: int = 3) -> SuggestionsReady:
-    ready = talk.ask(Suggest(request=talk.number(), text=text, count=count))
+def _suggest(talk: Talk, text: str, count: int = 3, words: int = 1) -> SuggestionsReady:
+    ready = talk.ask(Suggest(request=talk.number(), text=text, count=count, words=words))
     assert isinstance(ready, SuggestionsReady)
     return ready
 
@@ -85,6 +85,20 @@ def test_suggestions_are_few_and_in_order(engine: Talk, text: str, count: int) -
     assert all(0 < chance <= 1 for chance in chances)
     assert sum(chances) <= 1.001
     assert ready.milliseconds >= 0
+
+
+@pytest.mark.parametrize("text", ["The cat sat on the ", "I will see you th", "good"])
+def test_phrases_begin_with_the_words(engine: Talk, text: str) -> None:
+    words = [candidate.text for candidate in _suggest(engine, text).candidates]
+    for most in (2, 3):
+        ready = _suggest(engine, text, words=most)
+        chances = [candidate.probability for candidate in ready.candidates]
+        assert len(chances) <= 3
+        assert chances == sorted(chances, reverse=True)
+        assert all(0 < chance <= 1 for chance in chances)
+        for candidate in ready.candidates:
+            assert len(candidate.text.split()) <= most
+            assert any(candidate.text == w or candidate.text.startswith(f"{w} ") for w in words)
 
 
 def test_an_open_word_is_completed(engine: Talk) -> None:

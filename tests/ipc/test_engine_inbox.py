@@ -24,7 +24,7 @@ class InboxMachine(RuleBasedStateMachine):
         self.ahead: list[int] = []
         self.prepares: set[int] = set()
         self.running: Job | None = None
-        self.suggests: dict[int, str] = {}
+        self.suggests: dict[int, tuple[str, int]] = {}
         self.cancelled: set[int] = set()
         self.finished: set[int] = set()
 
@@ -37,18 +37,18 @@ class InboxMachine(RuleBasedStateMachine):
         if self.running is not None and self.running.command.request in self.prepares:
             self.cancelled.add(self.running.command.request)
 
-    @rule(text=st.text("ab", max_size=3))
-    def put_suggest(self, text: str) -> None:
+    @rule(text=st.text("ab", max_size=3), words=st.integers(1, 3))
+    def put_suggest(self, text: str, words: int) -> None:
         request = self.number()
         self.interrupt()
         running = self.running.command.request if self.running is not None else 0
-        for other, asked in self.suggests.items():
-            grew = other == running and text.startswith(asked)
+        for other, (asked, most) in self.suggests.items():
+            grew = other == running and most == 1 and text.startswith(asked)
             if other not in self.finished and not grew:
                 self.cancelled.add(other)
-        self.suggests[request] = text
+        self.suggests[request] = text, words
         self.waiting.append(request)
-        self.inbox.put(Suggest(request=request, text=text))
+        self.inbox.put(Suggest(request=request, text=text, words=words))
 
     @rule(chat=st.booleans())
     def put_other(self, chat: bool) -> None:

@@ -44,7 +44,9 @@ class _FailingModel(FakeModel):
         self._error = error
         self.closed = False
 
-    def suggest(self, text: str, count: int, cancelled: CancelCheck) -> Suggestions:
+    def suggest(
+        self, text: str, count: int, cancelled: CancelCheck, words: int = 1
+    ) -> Suggestions:
         raise self._error
 
     def answer(
