@@ -48,6 +48,7 @@ class LinkProblem(enum.StrEnum):
     OTHER_PROGRAM = "another program is using the keyboard"
     UNLOCKING = "the keyboard is being unlocked in Vial"
     NO_LIGHTS = "the firmware of the keyboard lets no program set its lights"
+    NO_OPENRGB = "OpenRGB cannot be used"
     GONE = "the keyboard went away"
     SILENT = "the keyboard fell silent"
     RESTARTED = "the keyboard restarted"

@@ -6,15 +6,14 @@ OpenRGB is another program on this computer and may hang, so only this thread ev
 
 from __future__ import annotations
 
-import enum
 import logging
-import threading
 import time
 from collections.abc import Callable
 
+from firmware_bridge.io_thread import IoThread
 from firmware_bridge.lights.openrgb_client import OpenRgbClient, OpenRgbError, OpenRgbMissingError
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
-from firmware_bridge.link_state import described
+from firmware_bridge.link_state import LinkProblem, LinkState, described
 
 _log = logging.getLogger(__name__)
 
@@ -23,18 +22,11 @@ _RETRY_S = 10.0  # OpenRGB may be started at any time
 _CHECK_S = 1.0  # how often a closed or changed server is noticed while nothing is to do
 
 
-class OpenRgbState(enum.Enum):
-    """WAITING: OpenRGB is not there or does not answer; tried again every 10 s."""
-
-    STOPPED = "stopped"
-    WAITING = "waiting"
-    READY = "ready"
-
-
-class OpenRgbLights:
+class OpenRgbLights(IoThread):
     """`set_lights` and `release` may be called from any thread and never wait.
 
-    Only the fill of an overlay is shown, steadily; single LEDs belong to a keyboard.
+    Only the fill of an overlay is shown, steadily; single LEDs belong to a keyboard. While OpenRGB is not there
+    or does not answer the state is SEARCHING, and it is tried again every 10 s.
     """
 
     def __init__(
@@ -45,41 +37,12 @@ class OpenRgbLights:
         retry_s: float = _RETRY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("thock-openrgb")
         self._connect = connect
         self._mood_interval_s = mood_interval_s
         self._retry_s = retry_s
         self._clock = clock
-        self._thread: threading.Thread | None = None
-        self._changed = threading.Condition()
-        self._stopping = False
         self._wanted: Rgb | None = None
-        self._state = OpenRgbState.STOPPED
-        self._problem = ""
-
-    def start(self) -> None:
-        """Begin to look for OpenRGB.
-
-        Raises:
-            RuntimeError: it was started before; it lives once.
-        """
-        if self._thread is not None:
-            raise RuntimeError("OpenRGB lights are started once")
-        self._thread = threading.Thread(target=self._run, name="thock-openrgb", daemon=True)
-        self._set_state(OpenRgbState.WAITING)
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 3.0) -> bool:
-        """Set back what the lights were, and end the thread. False: it still waits for OpenRGB, and ends
-        by itself.
-        """
-        with self._changed:
-            self._stopping = True
-            self._changed.notify_all()
-        thread = self._thread
-        if thread is None:
-            return True
-        thread.join(timeout_s)
-        return not thread.is_alive()
 
     def set_lights(self, overlay: LightOverlay) -> None:
         """Show the fill of `overlay`; without one, what was before."""
@@ -91,54 +54,38 @@ class OpenRgbLights:
         """Set back what the lights were."""
         self.set_lights(LightOverlay())
 
-    @property
-    def state(self) -> OpenRgbState:
-        return self._state
-
-    @property
-    def problem(self) -> str:
-        """Why it is not ready, in words for the person; may be empty."""
-        return self._problem
-
-    def wait_for(self, state: OpenRgbState, timeout_s: float) -> bool:
-        """Wait until the state is `state`; False after `timeout_s`."""
+    def _wake(self) -> None:
         with self._changed:
-            return self._changed.wait_for(lambda: self._state is state, timeout_s)
-
-    def _set_state(self, state: OpenRgbState, problem: str = "") -> None:
-        with self._changed:
-            self._state, self._problem = state, problem
             self._changed.notify_all()
 
     def _run(self) -> None:
-        while not self._stopping:
+        while not self._stopping.is_set():
             try:
                 self._serve()
             except OpenRgbMissingError as error:
                 _log.warning("%s", error)
-                self._set_state(OpenRgbState.STOPPED, str(error))
+                self._set_state(LinkState.LOST, LinkProblem.NO_OPENRGB, str(error))
                 break
             except OpenRgbError as error:
-                if self._problem != str(error):
+                if self._advice != str(error):
                     _log.info("%s", error)
-                self._set_state(OpenRgbState.WAITING, str(error))
+                self._set_state(LinkState.SEARCHING, LinkProblem.NO_OPENRGB, str(error))
                 self._pause(self._retry_s)
             except Exception as error:  # noqa: BLE001 - the thread's top
                 _log.error("OpenRGB: %s", described(error))
-                self._set_state(OpenRgbState.WAITING, "A fault in Thock; see the log.")
+                self._set_state(LinkState.SEARCHING, LinkProblem.INTERNAL)
                 self._pause(self._retry_s)
             else:
                 self._pause(_CHECK_S)  # the devices changed
-        self._set_state(OpenRgbState.STOPPED, self._problem)
 
     def _pause(self, seconds: float) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self._stopping, seconds)
+            self._changed.wait_for(self._stopping.is_set, seconds)
 
     def _serve(self) -> None:
         client = self._connect()
         try:
-            self._set_state(OpenRgbState.READY)
+            self._set_state(LinkState.READY)
             self._follow(client)
             client.give_back()
         finally:
@@ -153,7 +100,7 @@ class OpenRgbLights:
                 wait_s = _CHECK_S if self._wanted == shown else free_at - self._clock()
                 if wait_s > 0:
                     self._changed.wait(wait_s)
-                if self._stopping:
+                if self._stopping.is_set():
                     return
                 wanted = self._wanted
             if wanted == shown or self._clock() < free_at:

@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """A keyboard without our module, as far as its lights go: the port of `Link`, its states and its events.
 
-One I/O thread opens, reads, writes and closes the device, as in `Link` and for the same reasons. The lights
-are the person's own: what they were is kept before the first change, and set back when no mood is shown,
-at the end, before the computer sleeps, and after a crash at the next start.
+The lights are the person's own: what they were is kept before the first change, and set back when no mood is
+shown, at the end, before the computer sleeps, and after a crash at the next start.
 """
 
 from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from firmware_bridge.display.frame import DisplayFrame
-from firmware_bridge.errors import BridgeError, TransportError
+from firmware_bridge.errors import BridgeError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
+from firmware_bridge.io_thread import DeviceThread
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_state import (
     LinkProblem,
     LinkState,
     SessionEndedError,
-    described,
-    problem_of,
 )
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
@@ -69,7 +66,7 @@ class StockLightsOptions:
     unsuitable_s: float = 60.0  # after a keyboard that has no lights for us
 
 
-class StockLights:
+class StockLights(DeviceThread):
     """`listener` gets LinkReady (with lights as the only feature) and LinkLost on the I/O thread.
 
     `set_lights`, `release`, `show` and `set_status` may be called from any thread, at any time, and never
@@ -90,54 +87,17 @@ class StockLights:
         others: Others | None = None,
     ) -> None:
         """The arguments are those of `Link`; `store` keeps what the lights were before ours."""
-        self._open_transport = open_transport
-        self._listener = listener
+        self._options = options or StockLightsOptions()
+        super().__init__("thock-lights", open_transport, listener, self._options, jitter, clock)
         self._store = store
-        self._clock = clock
         self._sleep_clock = sleep_clock or system_sleep_clock()
         self._sleep = sleep
-        self._options = options or StockLightsOptions()
-        self._jitter = jitter
         self._others = others
-        self._thread: threading.Thread | None = None
-        self._stopping = threading.Event()
-        self._changed = threading.Condition()
-        self._state = LinkState.STOPPED
-        self._problem: LinkProblem | None = None
-        self._advice = ""
         self._wanted = _OWN_LIGHTS
         self._suspended = False
         self._shown: LightOverlay | None = None  # None: not known
         self._free_at = float("-inf")
         self._slept = 0.0  # by the sleep clock, at the last turn
-        self._transport: Transport | None = None
-        self._failures = 0
-
-    def start(self) -> None:
-        """Begin to search for the keyboard.
-
-        Raises:
-            RuntimeError: it was started before; it lives once.
-        """
-        if self._thread is not None:
-            raise RuntimeError("stock lights are started once")
-        self._thread = threading.Thread(target=self._run, name="thock-lights", daemon=True)
-        self._set_state(LinkState.SEARCHING)
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 3.0) -> bool:
-        """Set the person's lights back and end the thread. Safe to call twice.
-
-        Returns False when the device did not let go of the thread within `timeout_s`; it then ends by
-        itself as soon as the device does.
-        """
-        self._stopping.set()
-        thread = self._thread
-        if thread is None or thread is threading.current_thread():
-            return thread is None
-        self._wake()
-        thread.join(timeout_s)
-        return not thread.is_alive()
 
     def set_lights(self, overlay: LightOverlay) -> None:
         """Show the nearest thing to `overlay` that the board can do.
@@ -180,96 +140,31 @@ class StockLights:
             self._suspended = False
         self._wake()
 
-    @property
-    def state(self) -> LinkState:
-        return self._state
-
-    @property
-    def problem(self) -> LinkProblem | None:
-        """Why it is not ready; None when it is, or when nothing went wrong yet."""
-        return self._problem
-
-    @property
-    def advice(self) -> str:
-        """What the person can do about the problem; may be empty."""
-        return self._advice
-
-    def wait_for(self, state: LinkState, timeout_s: float) -> bool:
-        """Wait until the state is `state`; False after `timeout_s`."""
-        with self._changed:
-            return self._changed.wait_for(lambda: self._state is state, timeout_s)
-
-    def _wake(self) -> None:
-        transport = self._transport
-        if transport is not None:
-            transport.wake()
-
-    def _set_state(
-        self, state: LinkState, problem: LinkProblem | None = None, advice: str = ""
-    ) -> None:
-        with self._changed:
-            self._state, self._problem, self._advice = state, problem, advice
-            self._changed.notify_all()
-
     def _set_shown(self, overlay: LightOverlay | None) -> None:
         with self._changed:
             self._shown = overlay
             self._changed.notify_all()
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._failures += 1
-            try:
-                self._visit()
-            except SessionEndedError as error:
-                self._ended(error.problem)
-            except TransportError as error:
-                searching = self._state is LinkState.SEARCHING
-                self._ended(problem_of(error, searching=searching), error.advice)
-            except (NoLightsError, NotViaError, ViableError):
-                self._ended(LinkProblem.NO_LIGHTS)
-            except NoAnswerError:
-                self._ended(LinkProblem.NO_ANSWER)
-            except Exception as error:  # noqa: BLE001 - the thread's top
-                _log.error("lights: %s", described(error))
-                self._ended(LinkProblem.INTERNAL)
-            if not self._stopping.is_set():
-                self._stopping.wait(self._pause_s())
-        self._set_state(LinkState.STOPPED)
+    def _meaning_of(self, error: BridgeError) -> LinkProblem | None:
+        match error:
+            case NoLightsError() | NotViaError() | ViableError():
+                return LinkProblem.NO_LIGHTS
+            case NoAnswerError():
+                return LinkProblem.NO_ANSWER
+        return None
 
     def _pause_s(self) -> float:
-        options = self._options
-        if self._problem is LinkProblem.NO_DEVICE:
-            return options.search_s
         if self._problem is LinkProblem.NO_LIGHTS:
-            return options.unsuitable_s
-        doubled_s = options.backoff_first_s * 2.0 ** min(self._failures - 1, 16)
-        pause_s = min(doubled_s, options.backoff_limit_s)
-        return pause_s * (1 + options.backoff_jitter * (2 * self._jitter() - 1))
-
-    def _ended(self, problem: LinkProblem, advice: str = "") -> None:
-        before = self._state
-        searching = before is LinkState.SEARCHING
-        self._set_state(before if searching else LinkState.LOST, problem, advice)
-        if before is LinkState.READY:
-            _log.info("lights lost: %s", problem)
-            self._tell(LinkLost(problem))
-
-    def _visit(self) -> None:
-        """Open the device and serve it until it fails or the end is wanted."""
-        self._set_state(LinkState.SEARCHING, self._problem, self._advice)
-        transport = self._open_transport()
-        self._transport = transport
-        try:
-            transport.open()
-            self._set_state(LinkState.CONNECTING, self._problem, self._advice)
-            self._serve(transport)
-        finally:
-            self._set_shown(None)
-            self._transport = None
-            transport.close()
+            return self._options.unsuitable_s
+        return super()._pause_s()
 
     def _serve(self, transport: Transport) -> None:
+        try:
+            self._follow(transport)
+        finally:
+            self._set_shown(None)
+
+    def _follow(self, transport: Transport) -> None:
         options = self._options
         quiet = QuietTimes(
             options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=self._others
@@ -315,7 +210,7 @@ class StockLights:
                 moods.show(target)
                 self._free_at = self._clock() + self._options.mood_interval_s
             self._set_shown(target)
-            self._be_ready(found, transport)
+            self._announce(found, transport)
             return
         wait_s = 1.0 if target == self._shown else self._free_at - now
         conversation.listen(wait_s if transport.wakeable else min(wait_s, self._options.poll_s))
@@ -355,11 +250,10 @@ class StockLights:
                 until = self._clock() + self._options.unlock_check_s
         self._slept = self._sleep_clock()
 
-    def _be_ready(self, found: FoundBoard, transport: Transport) -> None:
+    def _announce(self, found: FoundBoard, transport: Transport) -> None:
         if self._state is LinkState.READY:
             return
-        self._failures = 0
-        self._set_state(LinkState.READY)
+        self._be_ready()
         _log.info("lights: %s, VIA protocol %d", found.board.name, found.version)
         board = Capabilities(
             protocol_low=0, protocol_high=0, report_length=transport.report_length, uid=b"", width=0,
@@ -367,9 +261,3 @@ class StockLights:
             features=Feature.LIGHTS, ring_size=0, build=0,
         )  # fmt: skip
         self._tell(LinkReady(board))
-
-    def _tell(self, event: BridgeEvent) -> None:
-        try:
-            self._listener(event)
-        except Exception as error:  # noqa: BLE001 - a fault of the listener must not end the lights
-            _log.error("listener of the lights failed: %s", described(error))

@@ -59,7 +59,8 @@ class Peer:
     def _trap(self, report: bytes) -> None:
         inner = report[6:] if report[0] == 0xDD and any(report[1:5]) else report
         reason = FORBIDDEN.get(inner[0]) or self.forbidden.get(inner[0])
-        reason = reason or (inner[0] == 0xFE and _VIAL_FORBIDDEN.get(inner[1]))
+        if inner[0] == 0xFE:
+            reason = reason or _VIAL_FORBIDDEN.get(inner[1])
         if reason:
             self.trapped.append(report)
             raise ForbiddenWriteError(f"{report.hex()}: {reason}")

@@ -17,8 +17,9 @@ from firmware_bridge.lights.openrgb_client import (
     OpenRgbMissingError,
     PacketSocket,
 )
-from firmware_bridge.lights.openrgb_lights import OpenRgbLights, OpenRgbState
+from firmware_bridge.lights.openrgb_lights import OpenRgbLights
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
+from firmware_bridge.link_state import LinkProblem, LinkState
 from tests.helpers.openrgb_server import (
     MODE_SPECIFIC,
     NONE,
@@ -170,8 +171,9 @@ def test_lights_without_the_library_stop_by_themselves() -> None:
 
     lights = OpenRgbLights(missing)
     lights.start()
-    assert lights.wait_for(OpenRgbState.STOPPED, 10)
-    wait_until(lambda: "thock[openrgb]" in lights.problem)
+    assert lights.wait_for(LinkState.STOPPED, 10)
+    wait_until(lambda: "thock[openrgb]" in lights.advice)
+    assert lights.problem is LinkProblem.NO_OPENRGB
     assert lights.stop()
 
 
@@ -202,20 +204,20 @@ def test_the_newest_mood_is_shown_and_released(desk: Desk) -> None:
     wait_until(lambda: memory.colors == [(5, 5, 5)] * 2)
     assert desk.lights.stop()
     wait_until(lambda: memory.active == 0)
-    assert desk.lights.state is OpenRgbState.STOPPED
+    assert desk.lights.state is LinkState.STOPPED
 
 
 def test_a_server_that_comes_later_or_again_gets_the_mood(desk: Desk) -> None:
-    assert desk.lights.wait_for(OpenRgbState.READY, 10)
+    assert desk.lights.wait_for(LinkState.READY, 10)
     desk.lights.set_lights(LightOverlay(BLUE))
     wait_until(lambda: desk.server.controllers[0].colors == [(0, 0, 255)] * 2)
     desk.server.close()
-    assert desk.lights.wait_for(OpenRgbState.WAITING, 10)
-    wait_until(lambda: "not running" in desk.lights.problem)
+    assert desk.lights.wait_for(LinkState.SEARCHING, 10)
+    wait_until(lambda: "not running" in desk.lights.advice)
     desk.server = OpenRgbServer(controllers())
     try:
         wait_until(lambda: desk.server.controllers[0].colors == [(0, 0, 255)] * 2)
-        assert desk.lights.state is OpenRgbState.READY
+        assert desk.lights.state is LinkState.READY
     finally:
         assert desk.lights.stop()
         desk.server.close()
@@ -257,5 +259,5 @@ def test_a_fault_is_logged_without_content_and_survived() -> None:
 
     lights = OpenRgbLights(connect)
     lights.start()
-    wait_until(lambda: "fault" in lights.problem)
+    wait_until(lambda: lights.problem is LinkProblem.INTERNAL)
     assert lights.stop()

@@ -328,7 +328,7 @@ def test_a_fault_is_logged_without_content_and_survived(desk: LightsDesk) -> Non
     assert lights.wait_for(LinkState.READY, 10)
 
 
-@pytest.mark.expected_log("listener of the lights failed: RuntimeError")
+@pytest.mark.expected_log("listener failed")
 def test_a_listener_that_fails_does_not_end_the_lights(store: BaselineStore) -> None:
     peer = ViaBoard(12)
 
