@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.errors import DeviceGoneError
+from firmware_bridge.firmware.virtual_board import VirtualBoard
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.lights.overlay import Rgb
 from firmware_bridge.protocol.messages import Status
@@ -27,11 +28,6 @@ from firmware_bridge.transport.base import DeviceIdentity
 IN_QUEUE_REPORTS = (
     64  # Linux HIDRAW_BUFFER_SIZE; the Windows HID class is set to the same by hidapi
 )
-
-
-_ACCEPT_KEY = 4  # the number of the accept key among the companion keys
-_REMEMBERED_CHARACTERS = 256
-_REMEMBERED_KEYS = 64
 
 
 class VirtualKeyboard:
@@ -47,27 +43,23 @@ class VirtualKeyboard:
         self._clock = clock
         self._changed = threading.Condition()
         self._handles: list[VirtualTransport] = []
-        self._core: FirmwareCore | None = None
-        self._swallowed: set[tuple[int, int]] = set()
-        self._typed: deque[str] = deque(maxlen=_REMEMBERED_CHARACTERS)
-        self._reached: deque[tuple[int, bool]] = deque(maxlen=_REMEMBERED_KEYS)
+        self._board: VirtualBoard | None = None
         self.plug()
 
     @property
     def plugged(self) -> bool:
-        return self._core is not None
+        return self._board is not None
 
     def plug(self) -> None:
         """Connect and power the keyboard; nothing happens if it is."""
         with self._changed:
-            if self._core is None:
-                self._core = FirmwareCore(self.config, self._send)
+            if self._board is None:
+                self._board = VirtualBoard(self.config, self._send)
 
     def unplug(self) -> None:
         """Take its power: the firmware forgets everything, open handles are dead."""
         with self._changed:
-            self._core = None
-            self._swallowed.clear()
+            self._board = None
             for handle in self._handles:
                 handle._gone = True
             self._handles.clear()
@@ -87,17 +79,12 @@ class VirtualKeyboard:
     def macro(self, number: int) -> bool:
         """Companion key `number` goes down and up; see `press`. The accept key (4) types what was offered."""
         with self._changed:
-            core = self._core
-            if core is None:
+            if self._board is None:
                 return False
             now_ms = self._now_ms()
-            taken = [core.macro_event(number, True, now_ms)]
-            if number == _ACCEPT_KEY:
-                core.panel()  # a real panel has been drawn long before a finger comes down
-                self._typed.extend(core.accept(now_ms))
-            taken.append(core.macro_event(number, False, now_ms))
-            core.task(now_ms)
-            return all(taken)
+            taken = self._board.macro(number, now_ms)
+            self._board.core.task(now_ms)
+            return taken
 
     def begin_capture(self) -> bool:
         """The person presses the capture key: what is pressed from now on goes to the host only.
@@ -105,20 +92,20 @@ class VirtualKeyboard:
         False: no host allowed captures, or the event was dropped, or no power.
         """
         with self._changed:
-            if self._core is None:
+            core = self._run()
+            if core is None:
                 return False
-            now_ms = self._now_ms()
-            begun = self._core.begin_capture(now_ms)
-            self._core.task(now_ms)
+            begun = core.begin_capture(self._now_ms())
+            self._run()
             return begun
 
     def end_capture(self) -> None:
         """The person lets the capture key go."""
         with self._changed:
-            if self._core is not None:
-                now_ms = self._now_ms()
-                self._core.end_capture(now_ms)
-                self._core.task(now_ms)
+            core = self._run()
+            if core is not None:
+                core.end_capture(self._now_ms())
+                self._run()
 
     @property
     def capturing(self) -> bool:
@@ -128,15 +115,15 @@ class VirtualKeyboard:
 
     @property
     def typed(self) -> str:
-        """What the accept key has typed into the computer, the newest 256 characters."""
+        """See `VirtualBoard.typed`; without power nothing is remembered."""
         with self._changed:
-            return "".join(self._typed)
+            return "" if self._board is None else self._board.typed
 
     @property
     def computer_keys(self) -> list[tuple[int, bool]]:
-        """What the computer got as an ordinary keyboard's keys: keycode and whether down, the newest 64."""
+        """See `VirtualBoard.computer_keys`; without power nothing is remembered."""
         with self._changed:
-            return list(self._reached)
+            return [] if self._board is None else self._board.computer_keys
 
     def panel(self) -> BitmapFrame:
         """What the OLED shows now, as the host sees it; dark while the host has not taken it."""
@@ -176,33 +163,21 @@ class VirtualKeyboard:
         row = keycode >> 8 if row is None else row
         column = keycode & 0xFF if column is None else column
         with self._changed:
-            if self._core is None:
+            if self._board is None:
                 return False
             now_ms = self._now_ms()
-            if self._is_captured(self._core, (row, column), pressed):
-                taken = self._core.captured_key_event(row, column, keycode, pressed, now_ms)
-            else:
-                self._reached.append((keycode, pressed))
-                taken = self._core.key_event(row, column, keycode, pressed, now_ms)
-            self._core.task(now_ms)
+            taken = self._board.key(row, column, keycode, pressed, now_ms)
+            self._board.core.task(now_ms)
             return taken
-
-    def _is_captured(self, core: FirmwareCore, place: tuple[int, int], pressed: bool) -> bool:
-        """A release goes where its press went."""
-        if pressed and core.capturing:
-            self._swallowed.add(place)
-            return True
-        captured = not pressed and place in self._swallowed
-        self._swallowed.discard(place)
-        return captured
 
     def _now_ms(self) -> int:
         return int(self._clock() * 1000)
 
     def _run(self) -> FirmwareCore | None:
-        if self._core is not None:
-            self._core.task(self._now_ms())
-        return self._core
+        if self._board is None:
+            return None
+        self._board.core.task(self._now_ms())
+        return self._board.core
 
     def _dark_picture(self) -> BitmapFrame:
         width, height = self.config.panel_width, self.config.panel_height
@@ -279,11 +254,11 @@ class VirtualTransport:
         keyboard = self._keyboard
         with keyboard._changed:
             self._check_open()
-            core = keyboard._core
-            assert core is not None
+            board = keyboard._board
+            assert board is not None
             now_ms = keyboard._now_ms()
-            core.receive(report.ljust(self.report_length, b"\0"), now_ms)
-            core.task(now_ms)
+            board.core.receive(report.ljust(self.report_length, b"\0"), now_ms)
+            board.core.task(now_ms)
 
     def close(self) -> None:
         with self._keyboard._changed:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from firmware_bridge.display.frame import BitmapFrame
-from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
+from firmware_bridge.firmware.virtual_board import VirtualBoard
+from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.lights.overlay import Rgb
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
@@ -42,17 +43,23 @@ class Firmware:
 
     def restart(self) -> None:
         """The controller is reset: everything is forgotten, the port stays."""
-        self._core = FirmwareCore(self._config, self._send)
-        self._serial_core = FirmwareCore(self._config, self._send_serial)
+        self._raw = VirtualBoard(self._config, self._send)
+        self._serial = VirtualBoard(self._config, self._send_serial)
         self._reader = FrameReader(self._config.report_length)
 
-    def plug_uhid(self, place: str) -> None:
+    def plug_uhid(self, place: str) -> float:
+        """The monotonic time at which the kernel got to know of it."""
         self.restart()
+        now = time.monotonic()
         self._port = UhidPort(self._names, place, self._config.report_length)
+        return now
 
-    def plug_usb(self, udc: int) -> None:
+    def plug_usb(self, udc: int) -> float:
+        """The monotonic time at which it was connected to the host's port."""
         self.restart()
-        self._port = GadgetPort(self._names, udc, self._config.report_length)
+        port = GadgetPort(self._names, udc, self._config.report_length)
+        self._port = port
+        return port.connected_at
 
     def unplug(self) -> None:
         port, self._port = self._port, None
@@ -72,27 +79,44 @@ class Firmware:
         now = _now_ms()
         if self._port is not None and keycode <= 0xFF:
             self._port.type(bytes((0, 0, keycode if pressed else 0, 0, 0, 0, 0, 0)))
-        taken = [
-            core.key_event(keycode >> 8, keycode & 0xFF, keycode, pressed, now)
-            for core in (self._core, self._serial_core)
-        ]
+        row, column = keycode >> 8, keycode & 0xFF
+        taken = [board.key(row, column, keycode, pressed, now) for board in self._boards]
         self.turn()
         return any(taken)
 
     def macro(self, number: int) -> bool:
-        taken = [
-            core.macro_event(number, pressed, _now_ms())
-            for core in (self._core, self._serial_core)
-            for pressed in (True, False)
-        ]
+        taken = [board.macro(number, _now_ms()) for board in self._boards]
         self.turn()
         return any(taken)
 
-    def look(self) -> tuple[BitmapFrame, tuple[Rgb | None, ...], bool, Status, bool]:
-        """Panel, LEDs, whether the display is taken, status, whether somebody is subscribed."""
-        core = self._serial_core if self._serial_core.subscribed else self._core
+    def capture(self, begins: bool) -> bool:
+        """Keys go to the host only from now on, or to the computer again."""
+        core = self._subscribed.core
+        begun = begins and core.begin_capture(_now_ms())
+        if not begins:
+            core.end_capture(_now_ms())
+        self.turn()
+        return begun
+
+    def look(self) -> tuple[BitmapFrame, tuple[Rgb | None, ...], bool, Status, bool, bool]:
+        """Panel, LEDs, whether the display is taken, status, whether somebody is subscribed, and capturing."""
+        core = self._subscribed.core
         leds = core.led_colors(_now_ms())
-        return core.picture(), leds, core.display_taken, core.status, core.subscribed
+        return (
+            core.picture(), leds, core.display_taken, core.status, core.subscribed, core.capturing
+        )  # fmt: skip
+
+    def computer(self) -> tuple[str, list[tuple[int, bool]]]:
+        """What reached the computer: typed by the accept key, and as keys."""
+        return self._subscribed.typed, self._subscribed.computer_keys
+
+    @property
+    def _boards(self) -> tuple[VirtualBoard, VirtualBoard]:
+        return self._raw, self._serial
+
+    @property
+    def _subscribed(self) -> VirtualBoard:
+        return self._serial if self._serial.core.subscribed else self._raw
 
     @property
     def descriptors(self) -> list[int]:
@@ -112,8 +136,8 @@ class Firmware:
 
     def turn(self) -> None:
         if self._port is not None:
-            self._core.task(_now_ms())
-            self._serial_core.task(_now_ms())
+            for board in self._boards:
+                board.core.task(_now_ms())
 
     def _take(self, report: bytes) -> None:
         self.reports += 1
@@ -123,8 +147,8 @@ class Firmware:
             if self._echo is not None:
                 self._port.send(self._echo(report))
             elif len(report) == self._config.report_length:
-                self._core.receive(report, _now_ms())
-                self._core.task(_now_ms())
+                self._raw.core.receive(report, _now_ms())
+                self._raw.core.task(_now_ms())
 
     def _send(self, report: bytes) -> bool:
         return self._port is not None and self._port.send(report)
@@ -135,8 +159,8 @@ class Firmware:
         except OSError:  # the host has closed the port, or is gone
             return
         for report in self._reader.feed(data):
-            self._serial_core.receive(report, _now_ms())
-            self._serial_core.task(_now_ms())
+            self._serial.core.receive(report, _now_ms())
+            self._serial.core.task(_now_ms())
 
     def _send_serial(self, report: bytes) -> bool:
         """Whole or not at all is not possible here: a host that does not read loses what does not fit."""
@@ -228,11 +252,11 @@ class Board:
         self.place = "usb-test-1"
         self.udc: int | None = None  # plugged as a USB gadget if given
 
-    def plug(self) -> None:
+    def plug(self) -> float:
+        """The monotonic time at which it was plugged in."""
         if self.udc is None:
-            self._call("plug_uhid", self.place)
-        else:
-            self._call("plug_usb", self.udc)
+            return float(self._call("plug_uhid", self.place))
+        return float(self._call("plug_usb", self.udc))
 
     def unplug(self) -> None:
         self._call("unplug")
@@ -277,6 +301,25 @@ class Board:
     @property
     def subscribed(self) -> bool:
         return bool(self._call("look")[4])
+
+    def begin_capture(self) -> bool:
+        return bool(self._call("capture", True))
+
+    def end_capture(self) -> None:
+        self._call("capture", False)
+
+    @property
+    def capturing(self) -> bool:
+        return bool(self._call("look")[5])
+
+    @property
+    def typed(self) -> str:
+        return str(self._call("computer")[0])
+
+    @property
+    def computer_keys(self) -> list[tuple[int, bool]]:
+        keys: list[tuple[int, bool]] = self._call("computer")[1]
+        return keys
 
     def usb_reset(self) -> None:
         """What the host does to a device after a suspend that it did not survive: a port reset."""

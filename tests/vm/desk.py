@@ -64,6 +64,7 @@ def running_link(
     """Connected when it is given, stopped at the end."""
     opener = system_opener(library, watch, selected)
     link = Link(opener, listener, options=options, others=opener.others)
+    watch.subscribe(link.search_now)
     link.start()
     try:
         assert link.wait_for(LinkState.READY, 20), link.problem

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import struct
+import time
 import tty
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -150,6 +151,7 @@ class GadgetPort:
             "hid.raw", protocol=0, subclass=0, report_length=64, report_desc=raw_hid(report_length)
         )
         self._function("acm.port")
+        self.connected_at = time.monotonic()
         self._put("UDC", f"dummy_udc.{udc}")
         self._raw = os.open(self._node("hid.raw"), os.O_RDWR | os.O_NONBLOCK)
         self._keys = os.open(self._node("hid.keys"), os.O_RDWR | os.O_NONBLOCK)
