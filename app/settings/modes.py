@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of the three modes, and of answers computed ahead."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from app.settings.base import Group, Name
+
+
+class SuggestSettings(Group):
+    """How the next words are found."""
+
+    count: int = Field(
+        default=3, ge=1, le=3,
+        title="Number of suggestions",
+        description="How many words are offered at a time.",
+    )  # fmt: skip
+    interval_s: float = Field(
+        default=0.04, ge=0, le=2,
+        title="Shortest time between two requests",
+        description="Keys that come closer together share one request to the model.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
+class ChatSettings(Group):
+    """How questions are asked and answers are read."""
+
+    persona: Name = Field(
+        default="helper",
+        title="Persona",
+        description="Who answers: a file of the program or of your own, without .toml.",
+    )
+    question_chars: int = Field(
+        default=2000, ge=16, le=4000,
+        title="Longest question",
+        description="What is typed beyond this length is not part of the question.",
+        json_schema_extra={"unit": "characters"},
+    )  # fmt: skip
+    history_turns: int = Field(
+        default=3, ge=0, le=16,
+        title="Remembered questions",
+        description="How many earlier questions and answers the model sees with the next question.",
+    )  # fmt: skip
+    history_chars: int = Field(
+        default=2000, ge=0, le=16_000,
+        title="Length of the remembered chat",
+        description="Older questions and answers are forgotten when the chat grows longer than this.",
+        json_schema_extra={"unit": "characters"},
+    )  # fmt: skip
+    max_tokens: int = Field(
+        default=96, ge=1, le=1024,
+        title="Longest answer",
+        description="The model stops after so many tokens; an English word has one or two.",
+        json_schema_extra={"unit": "tokens"},
+    )  # fmt: skip
+    reading_speed: float = Field(
+        default=15, ge=4, le=60,
+        title="Reading speed",
+        description="How fast the pages of an answer follow each other on the display.",
+        json_schema_extra={"unit": "characters/s"},
+    )  # fmt: skip
+
+
+class ReadySettings(Group):
+    """Answers that are computed before the question is asked."""
+
+    enabled: bool = Field(
+        default=True,
+        title="Compute answers ahead",
+        description="While you type, so that they are there when you ask. It takes power for answers that "
+        "nobody wants.",
+    )
+    tokens: int = Field(
+        default=8, ge=0, le=64,
+        title="Length of what is ready",
+        description="How many tokens after the first are computed once you rest.",
+        json_schema_extra={"unit": "tokens"},
+    )  # fmt: skip
+    rest_s: float = Field(
+        default=0.25, ge=0, le=5,
+        title="Rest before the second token",
+        description="The first token is computed after every key, the others after so long without one.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+
+
+class ReactSettings(Group):
+    """When the mood on the display changes."""
+
+    pause_s: float = Field(
+        default=1.0, ge=0.2, le=30,
+        title="Pause before a mood",
+        description="The model is asked for a mood after so long without a key.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
+    interval_s: float = Field(
+        default=1.0, ge=1, le=60,
+        title="Shortest time between two moods",
+        description="The mood changes once in this time at most.",
+        json_schema_extra={"unit": "s"},
+    )  # fmt: skip
