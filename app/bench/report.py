@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `thock bench trigger` found, as a table and as JSON."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from app.bench.trigger import Shot
+from app.companion.ready import ReadyStats
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """All triggers of one typist."""
+
+    words_per_minute: float
+    shots: tuple[Shot, ...]
+    stats: ReadyStats
+
+    @property
+    def hits(self) -> tuple[float, ...]:
+        """Seconds of each hit."""
+        return tuple(shot.seconds for shot in self.shots if shot.is_hit)
+
+    @property
+    def misses(self) -> tuple[float, ...]:
+        """Seconds of each miss."""
+        return tuple(shot.seconds for shot in self.shots if not shot.is_hit)
+
+    @property
+    def hit_rate(self) -> float:
+        return len(self.hits) / len(self.shots)
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Nearest-rank percentile; NaN without values."""
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
+
+
+def table(runs: Sequence[Run]) -> list[str]:
+    """One line for each typist."""
+    lines = [
+        "words/min  triggers    hits |  hit: p50    p99    max us | miss: p50    max ms |"
+        " tokens ahead   wasted"
+    ]
+    for run in runs:
+        hits = [percentile(run.hits, p) * 1e6 for p in (50, 99, 100)]
+        misses = [percentile(run.misses, p) * 1e3 for p in (50, 100)]
+        computed, wasted = run.stats.computed, run.stats.wasted
+        lines.append(
+            f"{run.words_per_minute:9.0f}{len(run.shots):10d}{run.hit_rate:8.1%} |"
+            f"{hits[0]:10.0f}{hits[1]:7.0f}{hits[2]:10.0f} |"
+            f"{_or_dash(misses[0]):>10}{_or_dash(misses[1]):>10} |"
+            f"{computed:13d}{wasted:9d}"
+        )
+    return lines
+
+
+def document(runs: Sequence[Run], options: Mapping[str, object]) -> dict[str, object]:
+    """Everything, with what it was measured on; times in microseconds."""
+    return {
+        "options": options,
+        "machine": {"system": platform.platform(), "processors": os.cpu_count()},
+        "runs": [
+            {
+                "words_per_minute": run.words_per_minute,
+                "triggers": len(run.shots),
+                "hit_rate": run.hit_rate,
+                "hit_us": {f"p{p}": percentile(run.hits, p) * 1e6 for p in (50, 90, 99, 100)}
+                if run.hits
+                else {},
+                "miss_us": {f"p{p}": percentile(run.misses, p) * 1e6 for p in (50, 100)}
+                if run.misses
+                else {},
+                "ready": asdict(run.stats),
+                "shots": [
+                    {"gap_ms": shot.gap_s * 1e3, "hit": shot.is_hit, "us": shot.seconds * 1e6}
+                    for shot in run.shots
+                ],
+            }
+            for run in runs
+        ],
+    }
+
+
+def _or_dash(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.0f}"

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the trigger to the first report of the reply, on a virtual keyboard with everything real behind it.
+
+The keyboard runs the firmware's C core; link, companion and engine child are those of `thock run`. Times
+are taken at the transport, when its write has returned.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from app.bench.typist import Trace
+from app.companion.core import Companion, Mailbox
+from app.companion.messages import Message
+from app.companion.ready import ReadyStats
+from app.companion.state import CompanionState
+from app.settings import ModeName, Settings
+from engine.client import EngineClient, EngineState
+from engine.messages import ReplyGrew
+from firmware_bridge.firmware.virtual_core import BoardConfig
+from firmware_bridge.keys.usage import Usage
+from firmware_bridge.link import Link
+from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.transport.base import Transport
+from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from firmware_bridge.transport.wrapped import WrappedTransport
+
+_DISPLAY = (FrameType.TEXT, FrameType.BITMAP)
+_LOOK_S = 0.03  # between two looks at the state: this thread must not come in the way of the others
+_START_S = 180.0
+_ANSWER_S = 60.0
+_REST_S = 0.3  # between a reply and the next question
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One trigger. `is_hit`: the reply's first report went out before the engine said anything.
+
+    `gap_s` is the time between the last key and the trigger, `seconds` from the press of the trigger to
+    the reply's first report written.
+    """
+
+    gap_s: float
+    is_hit: bool
+    seconds: float
+
+
+class BenchError(Exception):
+    """The bench cannot go on; the message says why."""
+
+
+class TriggerStation:
+    """Keyboard, link, companion and engine, wired once. Start it with `with`."""
+
+    def __init__(self, model: Path, engine_argv: Sequence[str], settings: Settings) -> None:
+        self._model = model
+        self._settings = settings
+        self._keyboard = VirtualKeyboard(BoardConfig())
+        self._mailbox = _TimedMailbox()
+        self._written: list[float] = []
+        self._engine = EngineClient(
+            self._mailbox.post, self._mailbox.engine_changed, argv=engine_argv
+        )
+        self._link = Link(self._open_transport, self._mailbox.post)
+        self._companion = Companion(self._mailbox, self._link, self._engine, settings)
+
+    def __enter__(self) -> TriggerStation:
+        self._companion.start()
+        self._link.start()
+        self._engine.start(self._model, self._settings.max_context)
+        try:
+            self._wait(lambda s: s.engine is EngineState.READY and s.keyboard is not None, _START_S)
+        except BenchError:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._companion.stop()
+        self._link.stop()
+        self._engine.stop()
+
+    @property
+    def stats(self) -> ReadyStats:
+        """What was ready so far, and what it cost."""
+        return self._companion.state.ready
+
+    @property
+    def model(self) -> str:
+        return self._companion.state.model
+
+    def shoot(self, trace: Trace) -> Shot:
+        """Type a question, ask it, and wait for the whole reply.
+
+        Raises:
+            BenchError: keys were lost, or no reply came.
+        """
+        self._type(trace)
+        before = self._companion.state
+        self._mailbox.replied_at = None
+        self._written.clear()
+        pressed_at = time.perf_counter()
+        self._keyboard.press(Usage.ENTER)
+        state = self._wait(lambda s: s.answered > before.answered, _ANSWER_S)
+        time.sleep(_LOOK_S)
+        self._keyboard.release(Usage.ENTER)
+        replied_at = self._mailbox.replied_at
+        is_ready = state.latency is not None and state.latency.is_ready
+        written = [at for at in self._written if is_ready or replied_at is None or at > replied_at]
+        if not written:
+            raise BenchError("the reply was not sent to the keyboard")
+        is_hit = is_ready and (replied_at is None or written[0] < replied_at)
+        self._wait(lambda s: not s.is_busy, _ANSWER_S)
+        time.sleep(_REST_S)
+        if self._companion.state.dropped:
+            raise BenchError("the virtual keyboard lost keys")
+        return Shot(trace.trigger_gap_s, is_hit, written[0] - pressed_at)
+
+    def _type(self, trace: Trace) -> None:
+        """Presses and releases in their order; fast typists press a key before they let go of the last."""
+        started = time.monotonic()
+        at = 0.0
+        events: list[tuple[float, int, int, bool]] = []
+        for press in trace.presses:
+            at += press.gap_s
+            for number, (usage, is_down) in enumerate(press.key.actions()):
+                heapq.heappush(
+                    events, (at if is_down else at + press.hold_s, number, usage, is_down)
+                )
+        while events and events[0][0] <= at + trace.trigger_gap_s:
+            due, _, usage, is_down = heapq.heappop(events)
+            time.sleep(max(started + due - time.monotonic(), 0.0))
+            (self._keyboard.press if is_down else self._keyboard.release)(usage)
+        time.sleep(max(started + at + trace.trigger_gap_s - time.monotonic(), 0.0))
+        for _, _, usage, _ in events:
+            self._keyboard.release(usage)
+
+    def _wait(self, done: Callable[[CompanionState], bool], timeout_s: float) -> CompanionState:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            time.sleep(_LOOK_S)
+            state = self._companion.state
+            if done(state):
+                return state
+            if state.engine is EngineState.FAILED or time.monotonic() > deadline:
+                raise BenchError(state.engine_detail or state.error or "no answer in time")
+
+    def _open_transport(self) -> Transport:
+        return _TimedTransport(VirtualTransport(self._keyboard), self._written)
+
+
+class _TimedTransport(WrappedTransport):
+    """Notes when a report for the display has been written."""
+
+    def __init__(self, inner: Transport, written: list[float]) -> None:
+        super().__init__(inner)
+        self._written = written
+
+    def write(self, report: bytes) -> None:
+        super().write(report)
+        if report[2] & 0x0F in _DISPLAY:
+            self._written.append(time.perf_counter())
+
+
+class _TimedMailbox(Mailbox):
+    """Notes when the engine's first word about a question came in."""
+
+    replied_at: float | None = None
+
+    def post(self, message: Message) -> None:
+        if isinstance(message, ReplyGrew) and self.replied_at is None:
+            self.replied_at = time.perf_counter()
+        super().post(message)
+
+
+def chat_settings(settings: Settings) -> Settings:
+    """`settings` in chat mode, without a history: each question costs the same."""
+    chat = settings.chat.model_copy(update={"history_turns": 0, "max_tokens": 24})
+    return settings.model_copy(update={"mode": ModeName.CHAT, "chat": chat})
