@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
 
-from app.settings.base import Group, Name
+from pydantic import AfterValidator, Field
+
+from app.settings.base import Group, Name, known_layout
 
 
 class SuggestSettings(Group):
@@ -22,6 +24,35 @@ class SuggestSettings(Group):
         description="Keys that come closer together share one request to the model.",
         json_schema_extra={"unit": "s"},
     )  # fmt: skip
+    words: int = Field(
+        default=3, ge=1, le=3,
+        title="Words of a suggestion",
+        description="Once you rest, words may become phrases of so many words.",
+        json_schema_extra={"unit": "words"},
+    )  # fmt: skip
+    accept: bool = Field(
+        default=False,
+        title="Accept key types",
+        description="The accept key of the keyboard types the first suggestion, exactly as it is shown. "
+        "The keyboard's firmware must allow it too.",
+    )
+    accept_layout: Annotated[str, AfterValidator(known_layout)] = Field(
+        default="us", max_length=32,
+        title="Layout in the firmware",
+        description="How the firmware types: us, unless its keymap includes another layout. Characters that "
+        "would come out as others are not typed.",
+    )  # fmt: skip
+    learn_words: bool = Field(
+        default=False,
+        title="Learn my words",
+        description="Offer words that you typed before. They are kept in memory until you choose Forget or "
+        "quit; nothing that looks like a password is learnt.",
+    )
+    keep_words: bool = Field(
+        default=False,
+        title="Keep my words",
+        description="Write the learnt words to a file of yours, so that they are there after a restart.",
+    )
 
 
 class ChatSettings(Group):

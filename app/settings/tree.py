@@ -107,6 +107,12 @@ class Settings(Group):
         "English.",
         json_schema_extra={"page": Page.PRIVACY, "unit": "characters"},
     )  # fmt: skip
+    macros: tuple[Name, ...] = Field(
+        default=(), max_length=128,
+        title="Names of macro keys",
+        description="From the first macro of the keymap on. The model is told them when you press one.",
+        json_schema_extra={"page": Page.KEYBOARD},
+    )  # fmt: skip
     idle_wipe_s: float = Field(
         default=300, ge=10, le=86_400,
         title="Forget after",

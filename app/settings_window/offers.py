@@ -37,7 +37,7 @@ LAYOUTS: Mapping[str, str] = MappingProxyType(
 def with_offers(field: FieldSpec) -> FieldSpec:
     """`field` as a choice, if it is one of these texts. What the person wrote into the file stays."""
     match field.path[-1]:
-        case "layout":
+        case "layout" | "accept_layout":
             choices = _layouts()
         case "persona":
             choices = _personas()
