@@ -6,18 +6,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
+from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.light_messages import LightsOff
 from firmware_bridge.protocol.messages import (
     Ack,
+    BitmapRun,
+    Caps,
     EventKinds,
+    Hello,
     KeyReport,
     Message,
     Nak,
     NakReason,
+    SetStatus,
+    Status,
     Subscribe,
     TextRun,
 )
 
+HELLO = Hello(0x89ABCDEF, 1, 1)
+# What needs a subscription, and the feature of its name.
+OUTPUTS: dict[Feature, Message] = {
+    Feature.TEXT: TextRun(0, 0, "hi"),
+    Feature.BITMAP: BitmapRun(0, 0, b"\x55"),
+    Feature.LIGHTS: LightsOff(),
+    Feature.STATUS: SetStatus(Status.THINKING),
+}
 CLIENT = 7
 BOTH = EventKinds.KEYS | EventKinds.MACROS
 
@@ -88,6 +103,12 @@ class Bench:
     def refusal(self, message: Message, client: int = CLIENT) -> NakReason:
         """Send a message that must get NAK; the reason."""
         return nak_reason(self.say(message, client), message.type)
+
+    def caps(self, client: int = CLIENT) -> Caps:
+        """The answer to HELLO."""
+        answer = self.say(HELLO, client)
+        assert answer.type == FrameType.CAPS
+        return Caps.unpack(answer.payload)
 
     def subscribe(self, kinds: EventKinds = BOTH, client: int = CLIENT) -> None:
         self.do(Subscribe(kinds), client)
