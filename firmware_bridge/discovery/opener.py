@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from firmware_bridge.discovery.candidates import (
@@ -71,24 +71,24 @@ class DeviceOpener:
         make_transport: Callable[[Candidate], Transport],
         *,
         selected: DeviceIdentity | None = None,
-        tiers: Collection[Tier] = (Tier.MODULE, Tier.SERIAL),
         is_claimed: Callable[[int, int], bool] = lambda vendor, product: False,
         node_watch: NodeWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`candidates` gives the newest list (`DeviceWatch.candidates`). `tiers`: what will do; those of
-        `StockLights` are `(Tier.LIGHTS,)`. `is_claimed` tells whether another program took such a USB
-        device (vendor, product) from the system. `node_watch` is for systems with device nodes.
+        """`candidates` gives the newest list (`DeviceWatch.candidates`). `is_claimed` tells whether another
+        program took such a USB device (vendor, product) from the system. `node_watch` is for systems with
+        device nodes.
         """
         self._candidates = candidates
         self._make_transport = make_transport
         self._selected = selected
-        self._tiers = tiers
         self._is_claimed = is_claimed
         self._node_watch = node_watch
         self._clock = clock
         self._seen: dict[tuple[str, DeviceIdentity], _Seen] = {}
         self._last: DeviceIdentity | None = None  # the board that was given last
+        self.with_lights: tuple[Candidate, ...] = ()
+        """Boards without the module whose lights could be used (`LightsOpener`), as of the last call."""
 
     def __call__(self) -> Transport:
         """The keyboard to open now.
@@ -99,10 +99,16 @@ class DeviceOpener:
         """
         present = self._candidates()
         self._remember(present)
+        try:
+            return self._first_fitting(present)
+        finally:
+            self.with_lights = tuple(filter(self._has_lights, self._wanted(present)))
+
+    def _first_fitting(self, present: Sequence[Candidate]) -> Transport:
         problems: list[TransportError] = []
         rejected: list[str] = []
         for candidate in self._wanted(present):
-            transport = self._make_watched(candidate)
+            transport = watched(self._make_transport(candidate), candidate, self._node_watch)
             try:
                 verdict = self._ask(candidate, transport)
             except BaseException as error:
@@ -111,7 +117,7 @@ class DeviceOpener:
                     raise
                 problems.append(error)
                 continue
-            if verdict.tier in self._tiers:
+            if verdict.tier in (Tier.MODULE, Tier.SERIAL):
                 self._last = candidate.identity
                 return ViaChannelTransport(transport) if verdict.via_channel else transport
             transport.close()
@@ -122,6 +128,12 @@ class DeviceOpener:
     def others(self) -> Others | None:
         """Tells of other programs on the keyboard that was given last; None where the system does not."""
         return self._node_watch
+
+    def _has_lights(self, candidate: Candidate) -> bool:
+        seen = self._seen.get((candidate.path, candidate.identity))
+        if seen is None or seen.verdict is None:
+            return False
+        return seen.verdict.tier is Tier.LIGHTS
 
     def _remember(self, present: Sequence[Candidate]) -> None:
         now = self._clock()
@@ -145,8 +157,7 @@ class DeviceOpener:
         seen = self._seen[candidate.path, candidate.identity]
         if seen.verdict is not None and not seen.must_ask(now):
             return seen.verdict
-        is_last = self._last is not None and is_same_board(self._last, candidate.identity)
-        had_module = is_last and Tier.LIGHTS not in self._tiers
+        had_module = self._last is not None and is_same_board(self._last, candidate.identity)
         try:
             transport.open()
             verdict = detect(
@@ -167,12 +178,6 @@ class DeviceOpener:
             _log.info("%s: %s", candidate.path, verdict.reason)
         return verdict
 
-    def _make_watched(self, candidate: Candidate) -> Transport:
-        transport = self._make_transport(candidate)
-        if self._node_watch is None or candidate.identity.transport != HID:
-            return transport
-        return WatchedTransport(transport, candidate.path, self._node_watch)
-
     def _failure(self, problems: list[TransportError], rejected: list[str]) -> TransportError:
         for kind in (DevicePermissionError, DeviceBusyError):
             for problem in problems:
@@ -186,6 +191,48 @@ class DeviceOpener:
             )
         if problems:
             return problems[0]
-        wanted = "lights for Thock" if Tier.LIGHTS in self._tiers else "the Thock module"
-        name = f"No keyboard with {wanted}" if self._selected is None else "The chosen keyboard"
+        name = "The chosen keyboard"
+        if self._selected is None:
+            name = "No keyboard with the Thock module"
         return DeviceGoneError(f"{name} was not found.", " ".join(rejected))
+
+
+class LightsOpener:
+    """Gives `StockLights` the first of the boards that a `DeviceOpener` found to have no module.
+
+    It asks none itself: a board that was asked is not asked by a second thread while it is in use.
+    """
+
+    def __init__(
+        self,
+        boards: Callable[[], Sequence[Candidate]],
+        make_transport: Callable[[Candidate], Transport],
+        *,
+        node_watch: NodeWatch | None = None,
+    ) -> None:
+        """`boards` gives `DeviceOpener.with_lights`; the rest is as there."""
+        self._boards = boards
+        self._make_transport = make_transport
+        self._node_watch = node_watch
+
+    def __call__(self) -> Transport:
+        """The keyboard to open now.
+
+        Raises:
+            DeviceGoneError: there is none.
+        """
+        for candidate in self._boards():
+            return watched(self._make_transport(candidate), candidate, self._node_watch)
+        raise DeviceGoneError("No keyboard with lights for Thock was found.")
+
+    @property
+    def others(self) -> Others | None:
+        """As `DeviceOpener.others`."""
+        return self._node_watch
+
+
+def watched(transport: Transport, candidate: Candidate, watch: NodeWatch | None) -> Transport:
+    """`transport`, watched from open to close where `candidate` has a device node and the system tells."""
+    if watch is None or candidate.identity.transport != HID:
+        return transport
+    return WatchedTransport(transport, candidate.path, watch)

@@ -11,7 +11,7 @@ from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.caution import load_caution_list
 from firmware_bridge.discovery.hid_scan import HidScan
 from firmware_bridge.discovery.linux_hid import is_claimed
-from firmware_bridge.discovery.opener import DeviceOpener
+from firmware_bridge.discovery.opener import DeviceOpener, LightsOpener
 from firmware_bridge.discovery.serial_scan import SerialScan
 from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.node_watch import NodeWatch
@@ -19,6 +19,8 @@ from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.transport.hid import HidInterface, HidTransport
 from firmware_bridge.transport.hid_library import HidLibrary
 from firmware_bridge.transport.serial_port import SerialTransport
+
+_ON_LINUX = sys.platform.startswith("linux")
 
 
 def system_watch(library: HidLibrary) -> DeviceWatch:
@@ -40,9 +42,21 @@ def system_opener(
     library: HidLibrary, watch: DeviceWatch, selected: DeviceIdentity | None = None
 ) -> DeviceOpener:
     """Opens the chosen keyboard, or the first with the Thock module."""
-    on_linux = sys.platform.startswith("linux")
     return DeviceOpener(
         watch.candidates, partial(make_transport, library), selected=selected,
-        is_claimed=is_claimed if on_linux else lambda vendor, product: False,
-        node_watch=NodeWatch(lambda: watch.looks.count) if on_linux else None,
+        is_claimed=is_claimed if _ON_LINUX else lambda vendor, product: False,
+        node_watch=_node_watch(watch),
     )  # fmt: skip
+
+
+def system_lights_opener(
+    library: HidLibrary, watch: DeviceWatch, opener: DeviceOpener
+) -> LightsOpener:
+    """Opens the first keyboard whose lights will do, of those that `opener` found to have no module."""
+    return LightsOpener(
+        lambda: opener.with_lights, partial(make_transport, library), node_watch=_node_watch(watch)
+    )
+
+
+def _node_watch(watch: DeviceWatch) -> NodeWatch | None:
+    return NodeWatch(lambda: watch.looks.count) if _ON_LINUX else None

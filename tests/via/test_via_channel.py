@@ -12,7 +12,7 @@ import pytest
 
 from firmware_bridge.discovery.candidates import Candidate
 from firmware_bridge.discovery.detect import Finding, Tier, detect
-from firmware_bridge.discovery.opener import DeviceOpener
+from firmware_bridge.discovery.opener import DeviceOpener, LightsOpener
 from firmware_bridge.display.frame import TextFrame
 from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.events import BridgeEvent, EventsDropped, KeyPressed, KeyReleased
@@ -186,22 +186,35 @@ def test_the_opener_finds_keyboards_for_lights_too(tmp_path: Path) -> None:
         Candidate(path, transport_of(peer, path).identity, True, "", 1, 32)
         for path, peer in peers.items()
     ]
-    opener = DeviceOpener(
-        lambda: candidates,
-        lambda c: transport_of(peers[c.path], c.identity.location),
-        tiers=(Tier.LIGHTS,),
-    )
-    lights = StockLights(opener, lambda event: None, BaselineStore(tmp_path / "lights.json"))
+
+    def make(candidate: Candidate) -> ScriptedTransport:
+        return transport_of(peers[candidate.path], candidate.identity.location)
+
+    opener = DeviceOpener(lambda: candidates, make)
+    find_lights = LightsOpener(lambda: opener.with_lights, make)
+    with pytest.raises(DeviceGoneError, match="No keyboard with lights"):
+        find_lights()  # nobody was asked yet
+    assert opener().identity == candidates[1].identity
+    lights = StockLights(find_lights, lambda event: None, BaselineStore(tmp_path / "lights.json"))
     lights.start()
     assert lights.wait_for(LinkState.READY, 10)
     assert lights.stop()
+    count = 0
     moved = str(tmp_path / "hidraw9")  # plugged in anew
     peers[moved] = peers[str(node)]
     candidates[0] = replace(candidates[0], path=moved)
-    assert opener().identity == candidates[0].identity
-    candidates.pop(0)
-    with pytest.raises(DeviceGoneError, match="No keyboard with lights"):
+    candidates.pop(1)
+    for _ in range(3):
+        with pytest.raises(DeviceGoneError, match="no Thock module"):
+            opener()
+        assert find_lights().identity == candidates[0].identity
+        count = count or len(peers[moved].writes)
+        assert len(peers[moved].writes) == count  # it is not asked again
+    candidates.clear()
+    with pytest.raises(DeviceGoneError):
         opener()
+    with pytest.raises(DeviceGoneError, match="No keyboard with lights"):
+        find_lights()
 
 
 class PolledLab(SessionLab):
