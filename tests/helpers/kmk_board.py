@@ -18,12 +18,13 @@ from types import ModuleType
 from typing import Any
 
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
-from firmware_bridge.protocol.messages import Message, TextRun
+from firmware_bridge.protocol.messages import EventKinds, KeyReport, Message, Subscribe, TextRun
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 
 KMK = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "kmk"
 OWN = ("thock_companion", "thock_session", "thock_lights", "thock_wire", "thock_kmk_output")
 CLIENT = 7
+BOTH = Subscribe(EventKinds.KEYS | EventKinds.MACROS)
 TICKS = 1 << 29
 
 
@@ -198,3 +199,39 @@ class KmkBoard:
     def show_rows(self, *rows: str) -> None:
         for number, row in enumerate(rows):
             self.do(TextRun(number, 0, row), number == 0, number == len(rows) - 1)
+
+
+class Screen:
+    """Records what the callbacks were given."""
+
+    def __init__(self) -> None:
+        self.shown: list[tuple[list[str] | None, int]] = []
+        self.lights: list[list[tuple[int, int, int] | None] | None] = []
+
+    def show(self, rows: list[str] | None, status: int) -> None:
+        self.shown.append((rows, status))
+
+    def set_lights(self, colours: list[tuple[int, int, int] | None] | None) -> None:
+        self.lights.append(colours)
+
+
+def make_board(**arguments: Any) -> tuple[KmkBoard, Screen]:
+    """A board with everything that `arguments` do not say otherwise."""
+    screen = Screen()
+    board = KmkBoard()
+    everything = {"show": screen.show, "set_lights": screen.set_lights, "led_count": 4, **arguments}
+    board.start(lambda module: module.ThockCompanion(**everything))
+    return board, screen
+
+
+def told_events(board: KmkBoard, turns: int = 6) -> list[tuple[int, int, int, int, bool]]:
+    """Kind, row, column, keycode and whether pressed, of all events of so many turns."""
+    found = []
+    for _ in range(turns):
+        board.loop()
+        for frame in board.frames():
+            found += [
+                (int(e.kind), e.row, e.column, e.keycode, e.pressed)
+                for e in KeyReport.unpack(frame.payload).events
+            ]
+    return found
