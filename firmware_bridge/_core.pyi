@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-_Function = TypeVar("_Function", bound=Callable[..., bool])
+_Function = TypeVar("_Function", bound=Callable[..., bool | int])
 
 class CData: ...
 
@@ -13,13 +13,14 @@ class _Ffi(Protocol):
     def from_handle(self, x: CData) -> Any: ...
     def buffer(self, cdata: CData, size: int) -> memoryview: ...
     def def_extern(
-        self, name: str, error: bool, onerror: Callable[..., None]
+        self, name: str, error: bool | int, onerror: Callable[..., None]
     ) -> Callable[[_Function], _Function]: ...
 
 class _Lib(Protocol):
     THOCK_RING_SIZE: int
     THOCK_ACCEPT_BYTES: int
     send_report: CData
+    led_of_key: CData
 
     def thock_init(
         self, core: CData, config: CData, hooks: CData, uid: bytes, build: int

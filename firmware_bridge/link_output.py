@@ -16,6 +16,7 @@ from firmware_bridge.lights.diff import light_messages
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_channel import Channel, Step, UnfitContentError
 from firmware_bridge.link_offer import OfferChannel, Picture
+from firmware_bridge.link_reflex import ReflexArc
 from firmware_bridge.link_state import LinkOptions
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import payload_room
@@ -81,7 +82,8 @@ def _cut(frame: TextFrame, board: Capabilities) -> TextFrame:
 
 def _reachable(overlay: LightOverlay, board: Capabilities) -> LightOverlay:
     leds = {led: rgb for led, rgb in overlay.leds.items() if 0 <= led < board.led_count}
-    return LightOverlay(overlay.fill, overlay.effect, leds)
+    keys = overlay.keys if Feature.KEY_LIGHTS in board.features else {}
+    return LightOverlay(overlay.fill, overlay.effect, leds, keys)
 
 
 AnyChannel = Channel[Picture] | Channel[LightOverlay] | Channel[Status] | OfferChannel
@@ -109,6 +111,7 @@ class Output:
             Parts.STATUS, status_steps, lambda _: options.status_interval_s
         )
         self.offer = OfferChannel(self.display)
+        self.reflex = ReflexArc(self.display)
         self.allowed = EventKinds(0)
         """Of CAPTURES and TYPING, what the person allows; any thread may replace it."""
         self._turns: deque[AnyChannel] = deque((self.display, self.offer, self.status, self.lights))

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CORE = Path("firmware_bridge") / "firmware" / "core"
 SOURCES = (
     "thock",
+    "thock_caps",
     "thock_capture",
     "thock_display",
     "thock_events",
@@ -53,6 +54,7 @@ typedef struct {
 typedef struct {
     bool (*send)(void *context, const uint8_t *report, uint8_t length);
     void *context;
+    uint16_t (*led_of_key)(void *context, uint8_t row, uint8_t column);
 } thock_hooks_t;
 
 typedef struct { ...; } thock_t;
@@ -78,6 +80,7 @@ bool thock_render_page(thock_t *core, uint8_t page, uint8_t *out);
 bool thock_led_color(const thock_t *core, uint16_t led, uint32_t now_ms, uint8_t *rgb);
 
 extern "Python" bool send_report(void *context, const uint8_t *report, uint8_t length);
+extern "Python" uint16_t led_of_key(void *context, uint8_t row, uint8_t column);
 """
 
 ffibuilder = FFI()

@@ -6,8 +6,8 @@ Nothing of the protocol is repeated here; every answer comes from the C code tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from firmware_bridge._core import CData
 
 _CLOCK_MASK = 0xFFFF_FFFF
+_NO_LED = 0xFFFF
 UID_BYTES = 6
 
 
@@ -30,7 +31,8 @@ class BoardConfig:
     """What a virtual board has. Sizes are those of the panel as it is wired, before rotation.
 
     `rotation` counts quarter turns clockwise from the host's picture to the panel. Upright panels of
-    up to 128x128 pixels, reports of 32..64 bytes and 256 LEDs fit the compiled core.
+    up to 128x128 pixels, reports of 32..64 bytes and 256 LEDs fit the compiled core. `key_leds` tells
+    the LED under the key at a row and column; a board that knows any has the feature KEY_LIGHTS too.
     """
 
     report_length: int = 32
@@ -50,13 +52,20 @@ class BoardConfig:
     )
     uid: bytes = b"THOCK\x01"
     build: int = 1
+    key_leds: Mapping[tuple[int, int], int] = field(default_factory=dict, hash=False)
 
 
 class _Outlet:
-    """Carries reports from C to the owner's callback, and the callback's exception back."""
+    """Carries reports from C to the owner's callback, and the callback's exception back.
 
-    def __init__(self, send: Callable[[bytes], bool]) -> None:
+    `key_leds` are the LEDs under the keys, by row and column.
+    """
+
+    def __init__(
+        self, send: Callable[[bytes], bool], key_leds: Mapping[tuple[int, int], int]
+    ) -> None:
         self.send = send
+        self.key_leds = key_leds
         self.error: BaseException | None = None
 
     def raise_error(self) -> None:
@@ -79,6 +88,12 @@ def _send_report(context: CData, report: CData, length: int) -> bool:
     return bool(outlet.send(bytes(ffi.buffer(report, length))))
 
 
+@ffi.def_extern(name="led_of_key", error=_NO_LED, onerror=_keep_error)
+def _led_of_key(context: CData, row: int, column: int) -> int:
+    outlet: _Outlet = ffi.from_handle(context)
+    return outlet.key_leds.get((row, column), _NO_LED)
+
+
 class FirmwareCore:
     """One running firmware core. Not thread-safe: call it from one thread, as a board's main loop does.
 
@@ -93,10 +108,14 @@ class FirmwareCore:
         if len(config.uid) != UID_BYTES:
             raise ValueError(f"uid must have {UID_BYTES} bytes")
         self.config = config
-        self._outlet = _Outlet(send)
+        self._outlet = _Outlet(send, config.key_leds)
         self._handle = ffi.new_handle(self._outlet)
-        self._hooks = ffi.new("thock_hooks_t *", {"send": lib.send_report, "context": self._handle})
+        hooks = {"send": lib.send_report, "context": self._handle}
+        if config.key_leds:
+            hooks["led_of_key"] = lib.led_of_key
+        self._hooks = ffi.new("thock_hooks_t *", hooks)
         self._core = ffi.new("thock_t *")
+        lights = Feature.KEY_LIGHTS if config.key_leds else Feature(0)
         c_config = ffi.new(
             "thock_config_t *",
             {
@@ -105,7 +124,7 @@ class FirmwareCore:
                 "panel_height": config.panel_height,
                 "rotation": config.rotation,
                 "led_count": config.led_count,
-                "features": int(config.features),
+                "features": int(config.features | lights),
             },
         )
         if not lib.thock_init(self._core, c_config, self._hooks, config.uid, config.build):

@@ -40,11 +40,18 @@ class Rgb:
 
 @dataclass(frozen=True, slots=True)
 class LightOverlay:
-    """A colour for the whole board, and colours of single LEDs over it. All off: `LightOverlay()`."""
+    """A colour for the whole board, and colours of single LEDs over it. All off: `LightOverlay()`.
+
+    LEDs have numbers; on boards that know where they are, `keys` names them by the row and column of the
+    key above. `repr` tells neither: they may show what the person types.
+    """
 
     fill: Rgb | None = None
     effect: LightEffect = LightEffect.SOLID
     leds: Mapping[int, Rgb] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    keys: Mapping[tuple[int, int], Rgb] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False
+    )
 
     def dimmed(self, share: float) -> LightOverlay:
         """The same overlay with `share` (0..1) of its brightness."""
@@ -52,4 +59,5 @@ class LightOverlay:
             None if self.fill is None else self.fill.dimmed(share),
             self.effect,
             MappingProxyType({led: colour.dimmed(share) for led, colour in self.leds.items()}),
+            MappingProxyType({key: colour.dimmed(share) for key, colour in self.keys.items()}),
         )

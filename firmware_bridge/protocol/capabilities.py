@@ -11,7 +11,7 @@ class Feature(enum.IntFlag):
     """Parts of the protocol that the firmware was built with.
 
     CAPTURE: a key sends the keys after it to the host only. ACCEPT: a key types a piece of the shown text.
-    POLL: key events come as answers to POLL only.
+    POLL: key events come as answers to POLL only. KEY_LIGHTS: LIGHTS can name keys instead of LEDs.
     """
 
     KEYS = 1
@@ -23,6 +23,7 @@ class Feature(enum.IntFlag):
     CAPTURE = 64
     ACCEPT = 128
     POLL = 256
+    KEY_LIGHTS = 512
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The four LIGHTS payloads of docs/PROTOCOL.md, told apart by their first byte."""
+"""The LIGHTS payloads of docs/PROTOCOL.md, told apart by their first byte."""
 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from firmware_bridge.errors import FrameError
@@ -17,14 +17,21 @@ class _Operation(enum.IntEnum):
     FILL = 1
     RUN = 2
     FORGET = 3
+    KEYS = 4
 
 
+_KEY_BYTES = 5  # row, column and colour
 _RUN_HEAD = 3  # bytes before the colours of a run: the operation, and the first LED (u16)
 
 
 def colours_per_run(payload_room: int) -> int:
     """How many LEDs one LIGHTS frame with `payload_room` bytes of payload can set (7 at N = 32)."""
     return (payload_room - _RUN_HEAD) // 3
+
+
+def keys_per_frame(payload_room: int) -> int:
+    """How many keys one LIGHTS frame with `payload_room` bytes of payload can light (4 at N = 32)."""
+    return (payload_room - 1) // _KEY_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,21 @@ class LightsRun:
 
 
 @dataclass(frozen=True, slots=True)
+class LightsKeys:
+    """Colours of the LEDs under keys, by row and column; they count as single LEDs."""
+
+    type: ClassVar[FrameType] = FrameType.LIGHTS
+
+    keys: tuple[tuple[int, int, Rgb], ...] = field(repr=False)
+
+    def pack(self) -> bytes:
+        if not all(0 <= place <= 0xFF for key in self.keys for place in key[:2]):
+            raise FrameError("lights key", "rows and columns are 0..255")
+        keys = (bytes((row, column)) + _colour_bytes(rgb) for row, column, rgb in self.keys)
+        return bytes((_Operation.KEYS,)) + b"".join(keys)
+
+
+@dataclass(frozen=True, slots=True)
 class LightsForget:
     """The single LEDs vanish, the fill stays."""
 
@@ -76,7 +98,7 @@ class LightsForget:
         return bytes((_Operation.FORGET,))
 
 
-LightsMessage = LightsOff | LightsFill | LightsRun | LightsForget
+LightsMessage = LightsOff | LightsFill | LightsRun | LightsKeys | LightsForget
 
 
 def unpack_lights(payload: bytes) -> LightsMessage:
@@ -104,6 +126,13 @@ def unpack_lights(payload: bytes) -> LightsMessage:
             return LightsRun(int.from_bytes(rest[:2], "little"), colours)
         case _Operation.FORGET:
             return LightsForget()
+        case _Operation.KEYS:
+            if not rest or len(rest) % _KEY_BYTES:
+                raise FrameError("lights keys", f"{len(rest)} bytes hold no whole keys")
+            places = range(0, len(rest), _KEY_BYTES)
+            return LightsKeys(
+                tuple((rest[i], rest[i + 1], Rgb(*rest[i + 2 : i + 5])) for i in places)
+            )
         case _:
             raise FrameError("lights operation", f"{operation} is reserved")
 

@@ -16,6 +16,7 @@ from firmware_bridge.protocol.frames import FrameType
 from firmware_bridge.protocol.light_messages import (
     LightsFill,
     LightsForget,
+    LightsKeys,
     LightsOff,
     LightsRun,
     colours_per_run,
@@ -93,6 +94,7 @@ MESSAGES: st.SearchStrategy[Message] = st.one_of(
     st.just(LightsForget()),
     st.builds(LightsFill, st.sampled_from(LightEffect), COLOURS),
     st.builds(LightsRun, U16, st.lists(COLOURS, min_size=1, max_size=7).map(tuple)),
+    st.builds(LightsKeys, st.lists(st.tuples(U8, U8, COLOURS), min_size=1, max_size=4).map(tuple)),
 )
 KEYBOARD_MESSAGES = (Caps, KeyReport, Ack, Nak)
 PARSERS: tuple[Callable[[bytes], Message], ...] = (

@@ -9,8 +9,17 @@ import pytest
 
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.lights.overlay import LightEffect, Rgb
-from firmware_bridge.protocol.light_messages import LightsFill, LightsForget, LightsOff, LightsRun
-from tests.helpers.bench import Bench
+from firmware_bridge.protocol.capabilities import Feature
+from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.light_messages import (
+    LightsFill,
+    LightsForget,
+    LightsKeys,
+    LightsOff,
+    LightsRun,
+)
+from firmware_bridge.protocol.messages import NakReason
+from tests.helpers.bench import Bench, nak_reason
 
 FILL = Rgb(200, 100, 0)
 RED, BLUE = Rgb(255, 0, 0), Rgb(0, 0, 255)
@@ -42,6 +51,39 @@ def test_single_leds_stand_without_a_fill_and_off_clears_all(bench: Bench) -> No
     bench.do(LightsFill(LightEffect.SOLID, FILL))
     bench.do(LightsOff())
     assert bench.core.led_colors(0) == (None,) * 10
+
+
+KEY_LEDS = {(0, 0): 3, (1, 2): 7, (4, 13): 9, (2, 2): 200}
+
+
+@pytest.fixture
+def lit_keys() -> Bench:
+    bench = Bench(BoardConfig(led_count=10, key_leds=KEY_LEDS))
+    bench.subscribe()
+    return bench
+
+
+def test_keys_are_lit_by_their_place_and_those_without_an_led_are_passed_over(
+    lit_keys: Bench,
+) -> None:
+    lit_keys.do(LightsKeys(((1, 2, RED), (2, 2, BLUE), (9, 9, BLUE), (4, 13, BLUE))))
+    assert lit_keys.core.led_colors(0) == (*(None,) * 7, RED, None, BLUE)
+    lit_keys.do(LightsRun(7, (BLUE,)))
+    lit_keys.do(LightsKeys(((0, 0, RED),)))
+    assert lit_keys.core.led_colors(0) == (*(None,) * 3, RED, *(None,) * 3, BLUE, None, BLUE)
+    lit_keys.do(LightsForget())
+    assert lit_keys.core.led_colors(0) == (None,) * 10
+
+
+@pytest.mark.parametrize("length", [1, 2, 5, 7, 10, 12])
+def test_a_part_of_a_key_is_refused(lit_keys: Bench, length: int) -> None:
+    (answer,) = lit_keys.raw(FrameType.LIGHTS, bytes((4, *range(length - 1))))
+    assert nak_reason(answer, FrameType.LIGHTS) is NakReason.LENGTH
+
+
+def test_a_board_that_does_not_know_its_keys_refuses_them(bench: Bench) -> None:
+    assert bench.refusal(LightsKeys(((0, 0, RED),))) is NakReason.RANGE
+    assert Feature.KEY_LIGHTS not in bench.caps().capabilities.features
 
 
 def test_every_led_of_a_large_board_can_be_reached() -> None:

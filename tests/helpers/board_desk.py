@@ -47,8 +47,9 @@ class BoardPort:
         self._output.status.want(status, self._lab.now)
 
     def set_lights(self, overlay: LightOverlay) -> None:
-        leds = MappingProxyType(dict(overlay.leds))
-        self._output.lights.want(LightOverlay(overlay.fill, overlay.effect, leds), self._lab.now)
+        leds, keys = MappingProxyType(dict(overlay.leds)), MappingProxyType(dict(overlay.keys))
+        own = LightOverlay(overlay.fill, overlay.effect, leds, keys)
+        self._output.lights.want(own, self._lab.now)
 
     def release(self) -> None:
         for channel in (self._output.display, self._output.lights, self._output.status):

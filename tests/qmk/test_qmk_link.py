@@ -43,7 +43,7 @@ def test_hello_is_answered_with_what_the_board_has(build: str) -> None:
         assert (found.report_length, found.width, found.height, found.rotation) == (32, 128, 32, 0)
         assert (found.columns, found.rows, found.led_count, found.ring_size) == (21, 4, 24, 32)
         features = answer.payload[20] | answer.payload[21] << 8
-        assert features == 63 | 64 | (256 if build == "channel" else 0)
+        assert features == 63 | 64 | 512 | (256 if build == "channel" else 0)
 
 
 def test_the_uid_comes_from_the_hardware_id_and_is_stable() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
@@ -121,6 +122,16 @@ def test_the_overlay_lies_over_the_boards_own_light(keyboard: FakeBoard) -> None
     keyboard.ack(FrameType.LIGHTS, b"\0")
     keyboard.turn()
     assert keyboard.leds() == [bytes((9, 9, 9))] * 24
+
+
+def test_keys_are_lit_by_their_place_where_they_have_an_led(keyboard: FakeBoard) -> None:
+    """Row 3, column 5 of the board has none, row 9 no key."""
+    keys = ((1, 2, 1, 2, 3), (3, 5, 4, 5, 6), (9, 0, 4, 5, 6))
+    keyboard.ack(FrameType.LIGHTS, bytes((4, *itertools.chain(*keys))))
+    keyboard.turn()
+    colours = keyboard.leds()
+    lit = {led: colour for led, colour in enumerate(colours) if colour != bytes((9, 9, 9))}
+    assert lit == {8: bytes((1, 2, 3))}
 
 
 def test_lights_that_the_person_switched_off_stay_off(keyboard: FakeBoard) -> None:

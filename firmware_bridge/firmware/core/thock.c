@@ -6,44 +6,6 @@
 
 #define KNOWN_EVENTS (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | THOCK_WANT_CAPTURE | THOCK_WANT_ACCEPT)
 
-static const uint8_t NONCE_MASK[4] = {0x54, 0x4F, 0x43, 0x4B}; /* 4B434F54, little endian */
-
-static uint16_t possible_features(const thock_config_t *config)
-{
-    uint16_t features = 0;
-#if THOCK_ENABLE_EVENTS
-    features |= THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS;
-#endif
-    if (config->panel_width != 0) {
-#if THOCK_ENABLE_TEXT
-        features |= THOCK_FEATURE_TEXT;
-#endif
-#if THOCK_ENABLE_BITMAP
-        features |= THOCK_FEATURE_BITMAP;
-#endif
-    }
-#if THOCK_ENABLE_LIGHTS
-    if (config->led_count != 0) {
-        features |= THOCK_FEATURE_LIGHTS;
-    }
-#endif
-#if THOCK_ENABLE_STATUS
-    features |= THOCK_FEATURE_STATUS;
-#endif
-#if THOCK_ENABLE_CAPTURE
-    features |= THOCK_FEATURE_CAPTURE;
-#endif
-#if THOCK_ENABLE_ACCEPT
-    if (config->panel_width != 0) {
-        features |= THOCK_FEATURE_ACCEPT;
-    }
-#endif
-#if THOCK_ENABLE_POLL
-    features |= THOCK_FEATURE_POLL;
-#endif
-    return features;
-}
-
 #if THOCK_ENABLE_STATUS
 uint8_t thock_set_status(thock_t *core, const thock_frame_t *frame)
 {
@@ -103,7 +65,7 @@ bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t
         return false;
     }
     core->config = *config;
-    core->config.features &= possible_features(config);
+    core->config.features &= thock_possible_features(config, hooks);
     core->hooks = hooks;
     memcpy(core->uid, uid, THOCK_UID_BYTES);
     core->build = build;
@@ -157,37 +119,6 @@ static void answer(thock_t *core, const thock_frame_t *frame, uint8_t reason)
     } else {
         thock_frame_end(core->reply, length, 1);
     }
-}
-
-static void answer_hello(thock_t *core, const thock_frame_t *frame)
-{
-    uint8_t length = core->config.report_length;
-    uint8_t *payload = core->reply + THOCK_HEAD_BYTES;
-
-    thock_frame_begin(core->reply, length, THOCK_TYPE_HELLO, frame->client, frame->seq);
-    for (uint8_t i = 0; i < 4; i++) {
-        payload[i] = frame->payload[i] ^ NONCE_MASK[i];
-    }
-    payload[4] = THOCK_VERSION << 4 | THOCK_VERSION;
-    payload[5] = length;
-    memcpy(payload + 6, core->uid, THOCK_UID_BYTES);
-#if THOCK_HAS_DISPLAY
-    if (core->host_width != 0) {
-        payload[12] = 1;
-        payload[13] = core->host_width;
-        payload[14] = core->host_height;
-        payload[15] = core->config.rotation;
-        payload[16] = core->host_width / 6;
-        payload[17] = core->host_height / 8;
-    }
-#endif
-    thock_put_u16(payload + 18, core->config.led_count);
-    thock_put_u16(payload + 20, core->config.features);
-#if THOCK_ENABLE_EVENTS
-    payload[22] = THOCK_RING_SIZE;
-#endif
-    payload[23] = core->build;
-    thock_frame_end(core->reply, length, 24);
 }
 
 /* A client that says HELLO again starts over, as after a restart of the host under the same number. */
@@ -356,7 +287,7 @@ static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
 static void make_reply(thock_t *core, const thock_frame_t *frame, uint8_t reason)
 {
     if (frame->type == THOCK_TYPE_HELLO && reason == THOCK_DONE) {
-        answer_hello(core, frame);
+        thock_answer_hello(core, frame);
         return;
     }
 #if THOCK_ENABLE_POLL

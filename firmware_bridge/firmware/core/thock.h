@@ -30,6 +30,7 @@ extern "C" {
 #define THOCK_TEXT_CELLS (THOCK_DISPLAY_WIDTH * THOCK_DISPLAY_HEIGHT / 48)
 #define THOCK_EVENT_BYTES 7
 #define THOCK_UID_BYTES 6
+#define THOCK_NO_LED 0xFFFFu
 #define THOCK_ACCEPT_BYTES (THOCK_DISPLAY_WIDTH > THOCK_DISPLAY_HEIGHT ? THOCK_DISPLAY_WIDTH / 6 : THOCK_DISPLAY_HEIGHT / 6)
 
 enum {
@@ -41,7 +42,8 @@ enum {
     THOCK_FEATURE_STATUS = 32,
     THOCK_FEATURE_CAPTURE = 64,
     THOCK_FEATURE_ACCEPT = 128,
-    THOCK_FEATURE_POLL = 256 /* KEY frames go out as answers to POLL only */
+    THOCK_FEATURE_POLL = 256, /* KEY frames go out as answers to POLL only */
+    THOCK_FEATURE_KEY_LIGHTS = 512 /* LIGHTS can name keys instead of LEDs */
 };
 
 enum {
@@ -68,6 +70,9 @@ typedef struct {
     /* Hand one report to the link to the host; false: no room now, the core tries again later. */
     bool (*send)(void *context, const uint8_t *report, uint8_t length);
     void *context;
+    /* The number of the LED under the key at this row and column, THOCK_NO_LED if there is none. NULL: the
+     * board cannot tell. */
+    uint16_t (*led_of_key)(void *context, uint8_t row, uint8_t column);
 } thock_hooks_t;
 
 typedef struct thock {

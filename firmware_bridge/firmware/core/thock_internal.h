@@ -76,6 +76,10 @@ void thock_frame_end(uint8_t *report, uint8_t length, uint8_t payload_length);
 void thock_put_u16(uint8_t *place, uint16_t value);
 uint16_t thock_get_u16(const uint8_t *place);
 
+/* thock_caps.c: what can be offered of the features in `config`; CAPS as the answer to HELLO, in `reply`. */
+uint16_t thock_possible_features(const thock_config_t *config, const thock_hooks_t *hooks);
+void thock_answer_hello(thock_t *core, const thock_frame_t *frame);
+
 /* Each takes a frame of its type from the subscribed client and gives THOCK_DONE or a NAK reason. */
 uint8_t thock_text(thock_t *core, const thock_frame_t *frame);
 uint8_t thock_bitmap(thock_t *core, const thock_frame_t *frame);

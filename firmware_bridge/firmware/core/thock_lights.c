@@ -6,7 +6,7 @@
 
 #if THOCK_ENABLE_LIGHTS
 
-enum { LIGHTS_OFF = 0, LIGHTS_FILL = 1, LIGHTS_SINGLE = 2, LIGHTS_FORGET_SINGLE = 3 };
+enum { LIGHTS_OFF = 0, LIGHTS_FILL = 1, LIGHTS_SINGLE = 2, LIGHTS_FORGET_SINGLE = 3, LIGHTS_KEYS = 4 };
 enum { EFFECT_SOLID = 0, EFFECT_BREATHE = 1, EFFECT_PULSE = 2 };
 
 /* Brightness of an effect, 0..255. Both periods divide 2^32, so nothing jumps when the clock wraps, and the phase
@@ -37,6 +37,12 @@ void thock_lights_reset(thock_t *core)
     memset(core->led_on, 0, sizeof core->led_on);
 }
 
+static void set_led(thock_t *core, uint16_t led, const uint8_t *rgb)
+{
+    memcpy(core->leds[led], rgb, 3);
+    core->led_on[led / 8] = (uint8_t)(core->led_on[led / 8] | 1u << (led % 8));
+}
+
 static uint8_t single_leds(thock_t *core, const thock_frame_t *frame)
 {
     const uint8_t *rgb = frame->payload + 3;
@@ -51,8 +57,23 @@ static uint8_t single_leds(thock_t *core, const thock_frame_t *frame)
         return THOCK_NAK_RANGE;
     }
     for (uint8_t i = 0; i < count; i++, led++) {
-        memcpy(core->leds[led], rgb + 3 * i, 3);
-        core->led_on[led / 8] = (uint8_t)(core->led_on[led / 8] | 1u << (led % 8));
+        set_led(core, led, rgb + 3 * i);
+    }
+    return THOCK_DONE;
+}
+
+/* Keys without an LED are passed over: the host need not know which these are. */
+static uint8_t single_keys(thock_t *core, const thock_frame_t *frame)
+{
+    if (frame->length < 6 || frame->length % 5 != 1) {
+        return THOCK_NAK_LENGTH;
+    }
+    for (uint8_t i = 1; i < frame->length; i = (uint8_t)(i + 5)) {
+        const uint8_t *key = frame->payload + i;
+        uint16_t led = core->hooks->led_of_key(core->hooks->context, key[0], key[1]);
+        if (led < core->config.led_count) {
+            set_led(core, led, key + 2);
+        }
     }
     return THOCK_DONE;
 }
@@ -66,6 +87,9 @@ uint8_t thock_lights(thock_t *core, const thock_frame_t *frame)
     }
     if (kind == LIGHTS_SINGLE) {
         return single_leds(core, frame);
+    }
+    if (kind == LIGHTS_KEYS && core->config.features & THOCK_FEATURE_KEY_LIGHTS) {
+        return single_keys(core, frame);
     }
     if (kind > LIGHTS_FORGET_SINGLE) {
         return THOCK_NAK_RANGE;

@@ -18,7 +18,11 @@ ASSERT_COMMUNITY_MODULES_MIN_API_VERSION(1, 1, 2);
 
 companion_t companion;
 
-static const thock_hooks_t HOOKS = {companion_send, NULL};
+#ifdef RGB_MATRIX_ENABLE
+static const thock_hooks_t HOOKS = {companion_send, NULL, companion_led_of_key};
+#else
+static const thock_hooks_t HOOKS = {companion_send, NULL, NULL};
+#endif
 
 // 16 bytes into 6, so that every byte of the hardware id counts (FNV-1a, 32 bit, then rotated further).
 __attribute__((weak)) void thock_companion_uid(uint8_t *uid) {

@@ -21,6 +21,9 @@ extern companion_t companion;
 
 // companion_link.c
 bool companion_send(void *context, const uint8_t *report, uint8_t length);
+#ifdef RGB_MATRIX_ENABLE
+uint16_t companion_led_of_key(void *context, uint8_t row, uint8_t column);
+#endif
 void companion_receive_one(uint32_t now);
 void companion_forget_reports(void);
 

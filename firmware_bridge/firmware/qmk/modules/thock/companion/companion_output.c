@@ -133,6 +133,16 @@ void companion_capture_key_at(uint8_t row, uint8_t column) {
     capture_key.col = column;
 }
 
+uint16_t companion_led_of_key(void *context, uint8_t row, uint8_t column) {
+    uint8_t led = NO_LED;
+
+    (void)context;
+    if (row < MATRIX_ROWS && column < MATRIX_COLS) {
+        led = g_led_config.matrix_co[row][column];
+    }
+    return led == NO_LED ? (uint16_t)THOCK_NO_LED : led;
+}
+
 // The key that captures is red while it does, whatever lies over the other LEDs.
 static void light_capture_key(void) {
     if (thock_capturing(&companion.core) && capture_key.row < MATRIX_ROWS && capture_key.col < MATRIX_COLS) {
