@@ -7,6 +7,7 @@ import datetime
 import enum
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +32,7 @@ class Cue(enum.StrEnum):
     READY = "ready"
     LOADING = "loading"
     TROUBLE = "trouble"
+    LETTER = "letter"
 
 
 def overlay_of(entry: Mapping[str, Any]) -> LightOverlay:
@@ -88,7 +90,8 @@ class LightRules:
 class SlowLights:
     """Lets overlays through at a safe pace: it gets dark at once, and another light comes once a second.
 
-    Of several that wait the newest wins. So at most one flash a second, whatever is asked for.
+    Of several that wait the newest wins. So at most one flash a second, whatever is asked for. Keys that
+    are no longer meant do not wait.
     """
 
     def __init__(self) -> None:
@@ -110,8 +113,13 @@ class SlowLights:
 
     def due(self, now: float) -> LightOverlay | None:
         """The overlay to send now, if any."""
-        if self._wanted == self._shown or (self._wanted != DARK and now < self._free_at):
+        if self._wanted == self._shown:
             return None
+        if self._wanted != DARK and now < self._free_at:
+            if not self._shown.keys or self._shown.keys == self._wanted.keys:
+                return None
+            self._shown = replace(self._shown, keys=DARK.keys)
+            return self._shown
         self._shown = self._wanted
         if self._shown != DARK:
             self._free_at = now + CHANGE_INTERVAL_S
