@@ -71,4 +71,5 @@ def _build() -> tuple[tuple[BoardKey, ...], ...]:
 BOARD = _build()
 LED_COUNT = sum(len(row) for row in BOARD)
 MACRO_KEYS = len(BOARD[0])
+KEY_LEDS = {(key.row, key.column): key.led for row in BOARD for key in row}
 BY_USAGE = {key.usage: key for row in BOARD for key in row if key.usage}

@@ -13,7 +13,7 @@ from types import TracebackType
 
 from app.companion.core import Companion, Mailbox
 from app.companion.state import CompanionState
-from app.demo.board import BY_USAGE, LED_COUNT
+from app.demo.board import BY_USAGE, KEY_LEDS, LED_COUNT
 from app.demo.latency import LatencyTable
 from app.log import forbid_core_dumps
 from app.settings import Settings
@@ -26,7 +26,10 @@ from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.replay import RecordingTransport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 
-GEOMETRIES = {"128x32": (128, 32), "128x64": (128, 64)}
+GEOMETRIES = {
+    f"{width}x{height}": (width, height)
+    for width, height in ((128, 32), (128, 64), (64, 128), (64, 48))
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,9 @@ class DemoStation:
         self.options = options
         self.latency = LatencyTable()
         self.keyboard = VirtualKeyboard(
-            BoardConfig(panel_width=width, panel_height=height, led_count=LED_COUNT)
+            BoardConfig(
+                panel_width=width, panel_height=height, led_count=LED_COUNT, key_leds=KEY_LEDS
+            )
         )
         self._mailbox = Mailbox()
         self.engine = EngineClient(
