@@ -8,23 +8,32 @@ from contextlib import contextmanager
 
 import click
 
+from app.companion.lights_port import AnyKeyboard, Listener
+from app.config.paths import lights_file
+from app.settings import LightsSettings
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
-from firmware_bridge.discovery.system import system_opener, system_watch
+from firmware_bridge.discovery.opener import DeviceOpener
+from firmware_bridge.discovery.system import system_lights_opener, system_opener, system_watch
 from firmware_bridge.discovery.watch import DeviceWatch
-from firmware_bridge.errors import TransportError
-from firmware_bridge.events import BridgeEvent
+from firmware_bridge.errors import DeviceGoneError, TransportError
+from firmware_bridge.lights.openrgb_client import OpenRgbClient
+from firmware_bridge.lights.openrgb_lights import OpenRgbLights
 from firmware_bridge.link import Link
-from firmware_bridge.link_state import LinkOptions
+from firmware_bridge.link_state import LinkOptions, LinkState
 from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.transport.hid_library import load_hid_library
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from firmware_bridge.via.baseline import BaselineStore
+from firmware_bridge.via.stock_lights import StockLights
 
-MakeLink = Callable[[Callable[[BridgeEvent], None]], Link]
+MakeLink = Callable[[Listener], Link]
 """Makes the link to a keyboard, given who listens to its events."""
 
 # A change of the list wakes the link. The search in between is for a keyboard that may not be opened yet,
 # because udevd lets the user in a moment after it is listed.
 LINK_OPTIONS = LinkOptions(search_s=0.2)
+
+_HAS_BOARD = (LinkState.CONNECTING, LinkState.READY, LinkState.PAUSED)
 
 
 @contextmanager
@@ -90,14 +99,62 @@ def real_keyboard(
     other programs on the keyboard.
     """
     with device_list() as watch:
-        selected = find_chosen(candidates_of(watch), chosen) if chosen else None
-        opener = system_opener(load_hid_library(), watch, selected)
+        opener = _opener(watch, chosen)
+        yield lambda listener: _make_link(watch, opener, wrap, listener)
 
-        def make_link(listener: Callable[[BridgeEvent], None]) -> Link:
-            link = Link(
-                lambda: wrap(opener()), listener, options=LINK_OPTIONS, others=opener.others
-            )
-            watch.subscribe(link.search_now)
-            return link
 
-        yield make_link
+@contextmanager
+def any_keyboard(
+    lights: LightsSettings, chosen: str = "", wrap: Callable[[Transport], Transport] = lambda t: t
+) -> Iterator[Callable[[Listener], AnyKeyboard]]:
+    """As `real_keyboard`; while no keyboard has the module, the lights of one that has none are used, as far
+    as `lights` say.
+    """
+    with device_list() as watch:
+        opener = _opener(watch, chosen)
+        lights_opener = system_lights_opener(load_hid_library(), watch, opener)
+        store = BaselineStore(lights_file())
+
+        def make(listener: Listener) -> AnyKeyboard:
+            link: Link
+
+            def make_link(listener: Listener) -> Link:
+                nonlocal link
+                link = _make_link(watch, opener, wrap, listener)
+                return link
+
+            def open_lights() -> Transport:
+                if link.state in _HAS_BOARD:
+                    raise DeviceGoneError("A keyboard with the Thock module is used.")
+                return wrap(lights_opener())
+
+            def make_stock(listener: Listener) -> StockLights:
+                return StockLights(open_lights, listener, store, others=lights_opener.others)
+
+            return AnyKeyboard(
+                listener, lights, make_link=make_link, make_stock=make_stock,
+                make_openrgb=make_openrgb,
+            )  # fmt: skip
+
+        yield make
+
+
+def make_openrgb(lights: LightsSettings) -> OpenRgbLights:
+    """Lights of other makers, through the OpenRGB of this computer."""
+    return OpenRgbLights(lambda: OpenRgbClient(lights.openrgb_host, lights.openrgb_port))
+
+
+def _opener(watch: DeviceWatch, chosen: str) -> DeviceOpener:
+    selected = find_chosen(candidates_of(watch), chosen) if chosen else None
+    return system_opener(load_hid_library(), watch, selected)
+
+
+def _make_link(
+    watch: DeviceWatch,
+    opener: DeviceOpener,
+    wrap: Callable[[Transport], Transport],
+    listener: Listener,
+) -> Link:
+    link = Link(lambda: wrap(opener()), listener, options=LINK_OPTIONS, others=opener.others)
+    watch.subscribe(link.search_now)
+    return link

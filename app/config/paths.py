@@ -23,6 +23,16 @@ def settings_file() -> Path:
     return Path(_DIRS.user_config_dir) / "settings.toml"
 
 
+def lights_file() -> Path:
+    """What the lights of keyboards without the Thock module were before ours."""
+    return Path(_DIRS.user_state_dir) / "lights.json"
+
+
+def words_file() -> Path:
+    """The words that the person had Thock learn and keep."""
+    return Path(_DIRS.user_data_dir) / "words.txt"
+
+
 def log_folder() -> Path:
     """Logs; on Linux below the state folder of the XDG base directories."""
     return Path(_DIRS.user_log_dir)

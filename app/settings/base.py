@@ -65,6 +65,7 @@ class LogLevel(enum.StrEnum):
     ERROR = "error"
 
 
+LOOPBACK = r"^(?:127(?:\.[0-9]{1,3}){3}|localhost)$"
 TIME_OF_DAY = r"^(?:(?:[01][0-9]|2[0-3]):[0-5][0-9])?$"
 Name = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from app.settings.base import TIME_OF_DAY, Appearance, Group, LogLevel, TextSize, TrayInk
+from app.settings.base import (
+    LOOPBACK,
+    TIME_OF_DAY,
+    Appearance,
+    Group,
+    LogLevel,
+    TextSize,
+    TrayInk,
+)
 
 
 class DisplaySettings(Group):
@@ -47,6 +55,27 @@ class LightsSettings(Group):
         default="", pattern=TIME_OF_DAY,
         title="Dark until",
         description="Lights again from this time of the day on, such as 07:00.",
+    )  # fmt: skip
+    stock: bool = Field(
+        default=True,
+        title="Keyboards without the Thock module",
+        description="Use the lights of a keyboard with VIA or Vial when none with the Thock module is there. "
+        "What you had set comes back at the end.",
+    )
+    openrgb: bool = Field(
+        default=False,
+        title="OpenRGB",
+        description="Use lights of other makers too, through the program OpenRGB with its SDK server on.",
+    )
+    openrgb_host: str = Field(
+        default="127.0.0.1", pattern=LOOPBACK,
+        title="Address of OpenRGB",
+        description="An address of this computer: Thock talks to no other.",
+    )  # fmt: skip
+    openrgb_port: int = Field(
+        default=6742, ge=1, le=65_535,
+        title="Port of OpenRGB",
+        description="As its settings name it.",
     )  # fmt: skip
 
 
