@@ -12,8 +12,9 @@ import pytest
 
 CORE = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "core"
 SOURCES = sorted(CORE.glob("*.c"))
-FUZZER = Path(__file__).with_name("fuzz_core.c")
+FUZZER = sorted(Path(__file__).with_name("fuzz").glob("*.c"))
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
+WISHED = [f"-DTHOCK_ENABLE_{part}=1" for part in ("CAPTURE", "ACCEPT", "POLL")]
 FUZZED_SIZES = ["-DTHOCK_REPORT_LENGTH=64", "-DTHOCK_DISPLAY_HEIGHT=128", "-DTHOCK_LED_COUNT=256"]
 PARTS = ("EVENTS", "TEXT", "BITMAP", "LIGHTS", "STATUS")
 CORTEX_M0 = ("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb")
@@ -60,6 +61,17 @@ def test_no_warnings_whatever_is_left_out(
     run(compiler, *STRICT, "-O2", *switches, "-c", *SOURCES, cwd=tmp_path)
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("wished", [*((switch,) for switch in WISHED), tuple(WISHED)])
+@pytest.mark.parametrize("left_out", ["BITMAP", "LIGHTS", "STATUS"])
+def test_no_warnings_with_the_parts_that_a_board_asks_for(
+    compiler: str, wished: tuple[str, ...], left_out: str, tmp_path: Path
+) -> None:
+    need(compiler)
+    switches = [*wished, f"-DTHOCK_ENABLE_{left_out}=0"]
+    run(compiler, *STRICT, "-O2", *switches, "-c", *SOURCES, cwd=tmp_path)
+
+
 def test_cortex_m0_size(tmp_path: Path) -> None:
     """The default build, for a 128x32 display: at most 8 KiB of flash and 2 KiB of RAM."""
     flash, ram = sizes(tmp_path, CORTEX_M0)
@@ -81,8 +93,8 @@ def test_avr_size_without_bitmaps(tmp_path: Path) -> None:
 def fuzz(folder: Path, compiler: str, frames: int, seed: int) -> str:
     need(compiler)
     run(
-        compiler, *STRICT, *FUZZED_SIZES, "-O2", "-g", "-fsanitize=address,undefined",
-        "-fno-sanitize-recover=all", f"-I{CORE}", FUZZER, *SOURCES, "-o", "fuzz", cwd=folder,
+        compiler, *STRICT, *FUZZED_SIZES, *WISHED, "-O2", "-g", "-fsanitize=address,undefined",
+        "-fno-sanitize-recover=all", f"-I{CORE}", *FUZZER, *SOURCES, "-o", "fuzz", cwd=folder,
     )  # fmt: skip
     return run(folder / "fuzz", str(frames), str(seed), cwd=folder)
 
