@@ -57,7 +57,10 @@ class TypingContext:
         if limit < 16:
             raise ValueError("a context holds at least 16 characters")
         self._limit = limit
-        self.wipe()
+        self._before = ""
+        self._after = ""
+        self._ends_line = True
+        self._macro = ""
 
     def __repr__(self) -> str:
         return f"TypingContext({len(self)} of {self._limit} characters)"

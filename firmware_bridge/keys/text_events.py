@@ -141,6 +141,11 @@ class KeyText:
         # Which modifier each position holds down: two keys may send the same modifier.
         self._held: dict[tuple[int, int], Modifiers] = {}
 
+    @property
+    def is_at_rest(self) -> bool:
+        """No modifier is down and no accent waits: the next key does what it does alone."""
+        return not self._held and self._dead is None
+
     def feed(self, event: BridgeEvent) -> TextEvent | None:
         """What `event` did to the text; None if nothing (releases, modifiers, dead keys, other events).
 
@@ -156,6 +161,11 @@ class KeyText:
                 self._held.clear()
                 self._dead = None
         return None
+
+    def typed_by_keyboard(self, text: str) -> TextEvent:
+        """What the system makes of a text that the keyboard types by itself."""
+        dead, self._dead = self._dead, None
+        return TextTyped(text) if dead is None else Unclear()
 
     def _pressed(self, event: KeyPressed) -> TextEvent | None:
         usage, brought = split_keycode(event.keycode)

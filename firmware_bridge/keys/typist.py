@@ -56,6 +56,20 @@ def keys_for(text: str, layout: Layout) -> list[KeyStroke]:
     return found
 
 
+def comes_out(text: str, firmware: Layout, system: Layout) -> bool:
+    """Whether `text` arrives as it is when a firmware types it for the layout `firmware` while the system
+    has the layout `system`. Only printable ASCII, one key for each character.
+    """
+    if not (text.isascii() and text.isprintable()):
+        return False
+    strokes = _strokes(firmware)
+    return all(
+        (stroke := strokes.get(character)) is not None
+        and system.sign(stroke.usage, shift=stroke.shift, altgr=stroke.altgr) == character
+        for character in text
+    )
+
+
 def _strokes(layout: Layout) -> dict[Sign, KeyStroke]:
     """One stroke for each sign of `layout`: of several that of the first key, as tables list them."""
     strokes: dict[Sign, KeyStroke] = {

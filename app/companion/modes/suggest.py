@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.companion.context import Edit
+from app.companion.accept import AcceptKey, Typeable
+from app.companion.context import Edit, MacroRan
 from app.companion.lights import DARK, Cue
+from app.companion.macros import typing_macro
 from app.companion.modes.base import Desk, View
-from app.companion.picture import clipped, filled, padded, tail
+from app.companion.modes.candidates import MARK, Shown, candidate_lines, fitting, narrowed
+from app.companion.picture import clipped, padded, tail
 from app.settings import ModeName
 from engine.messages import Event, Failed, Suggest, SuggestionsReady
 from firmware_bridge.display.spelling import to_ascii
@@ -18,36 +22,26 @@ from firmware_bridge.protocol.messages import Status
 
 _STEM = re.compile(r"\w*\Z")
 _LONGEST_WORD = 64  # characters
-_BAR = 5  # characters of the longest probability bar
-_FIGURE = 5  # " 100%"
-_LEAST_ROOM = (
-    8  # columns that a word keeps beside the figure; on a narrower display it has no figure
-)
 _SEEN = 64  # characters at the end of the text that a display may show
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
 _PATIENCE_S = 0.5
+# Phrases are asked for when no key came for so long: about the time between keys at 60 words a minute.
+_REST_S = 0.2
 # Requests without an answer. A stuck engine is not asked for more: it refuses at 256.
 _MOST_OPEN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A continuation of the text as it is now; `probability` is None once typing has narrowed it."""
-
-    text: str = field(repr=False)
-    probability: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Asked:
-    """An open request: the whole text behind it, and when its last key was pressed."""
+    """An open request: the whole text behind it, when its last key was pressed, and words in a phrase."""
 
     text: str = field(repr=False)
     changed_at: float
+    words: int
 
 
 class SuggestMode:
-    """Asks for each new text, at most once an interval.
+    """Asks for each new text, at most once an interval; for phrases, when the person rests.
 
     The engine finishes the request that runs if the text only grew since, and gives up those that
     wait; so nothing is queued. Of an answer to an earlier text, the candidates that begin with what was
@@ -59,12 +53,14 @@ class SuggestMode:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._shown: tuple[_Shown, ...] = ()
+        self._accept = AcceptKey(desk.settings)
+        self._shown: tuple[Shown, ...] = ()
         self._figures = ""
         self._pending: int | None = None
         self._open: dict[int, _Asked | None] = {}  # None: the answer is not wanted any more
         self._is_owed = False
         self._due: float | None = None
+        self._phrases_due: float | None = None
         self._sent_at = float("-inf")
         self._changed_at = 0.0
         self._cue: Cue | None = None
@@ -75,7 +71,7 @@ class SuggestMode:
             return self._due
         if self._pending is not None and self._cue is not Cue.THINKING:
             return self._changed_at + _PATIENCE_S
-        return None
+        return self._phrases_due
 
     @property
     def typed(self) -> str:
@@ -91,6 +87,11 @@ class SuggestMode:
         return None
 
     @property
+    def preview(self) -> None:
+        """No reply is ready."""
+        return None
+
+    @property
     def needs_pixels(self) -> bool:
         """Accents do not count: the accept key types from text frames only."""
         texts = (self._desk.context.text[-_SEEN:], *(shown.text for shown in self._shown))
@@ -101,16 +102,22 @@ class SuggestMode:
 
     def leave(self) -> None:
         self._desk.cancel(self._pending)
+        for request, asked in self._open.items():
+            if asked is not None and asked.words > 1:
+                self._desk.cancel(request)
         self._open = dict.fromkeys(self._open)
         self._clear()
         self._due = None
+        self._phrases_due = None
         self._is_owed = False
 
     def edited(self, edit: Edit, at: float) -> None:
         if not self._desk.context.apply(edit):
             return
         self._changed_at = at
-        self._shown = _narrowed(self._shown, edit.text) if isinstance(edit, TextTyped) else ()
+        self._shown = narrowed(self._shown, edit.text) if isinstance(edit, TextTyped) else ()
+        if isinstance(edit, TextTyped):
+            self._desk.personal.typed(self._desk.context.text)
         self._ask_soon()
 
     def commit(self) -> None:
@@ -121,7 +128,18 @@ class SuggestMode:
         self.leave()
 
     def macro(self, number: int) -> None:
-        """Macro keys say nothing about the text."""
+        """What a macro types is unknown."""
+        if (name := typing_macro(number, self._desk.settings.macros)) is not None:
+            self.edited(MacroRan(name), self._desk.now())
+
+    def refusal(self) -> str:
+        """Why the accept key types nothing now; empty if it may type."""
+        tr, shown = self._desk.tr, self._fitted
+        if not self._accept.is_on:
+            return tr("accept key is off")
+        if not shown:
+            return tr("nothing to type")
+        return "" if self._accept.may_type(shown[0].text) else tr("cannot be typed")
 
     def answered(self, event: Event) -> None:
         match event:
@@ -129,6 +147,8 @@ class SuggestMode:
                 asked = self._open.pop(request, None)
                 if request == self._pending:
                     self._clear()
+                if asked is not None and asked.words > 1 and asked.text != self._desk.context.text:
+                    asked = None
                 if (
                     isinstance(event, SuggestionsReady)
                     and not event.cancelled
@@ -151,6 +171,9 @@ class SuggestMode:
             self._ask()
         if self._pending is not None and self._changed_at + _PATIENCE_S <= self._desk.now():
             self._cue = Cue.THINKING
+        if self._phrases_due is not None and self._phrases_due <= self._desk.now():
+            self._phrases_due = None
+            self._request(self._desk.settings.suggest.words)
 
     def resized(self) -> None:
         """The view is drawn for the present size."""
@@ -162,25 +185,35 @@ class SuggestMode:
     def view(self) -> View:
         size = self._desk.size
         typed = self._desk.context.text
-        words = self._words()
+        shown = self._fitted
+        words = self._lines(shown)
+        lines = tail(typed, size, 2 if size.is_tall else 1)
         if size.is_tall:
-            lines = [*padded(tail(typed, size, 2), 2), "-" * size.columns]
+            lines = [*padded(lines, 2), "-" * size.columns]
+        first = len(lines)
+        if size.is_tall:
             lines += [*padded(words, size.rows - 4), self._figures]
         elif size.rows > len(words):
-            lines = [*tail(typed, size, 1), *words]
+            lines += words
         else:
-            lines = [*tail(typed, size, 1), clipped("  ".join(self._whole()), size.columns, size)]
+            whole = [candidate.whole(self._stem).strip() for candidate in shown]
+            lines.append(clipped("  ".join(whole), size.columns, size))
         waiting = self._pending is not None or self._due is not None or self._is_owed
         return View(
             tuple(lines),
             Status.THINKING if waiting else Status.LISTENING,
             DARK if self._cue is None else self._desk.palette[self._cue],
             title=self._figures,
+            typeable=self._typeable(shown, first),
         )
 
     def _ask_soon(self) -> None:
-        """Ask for the text as it is now: at once, or when the interval since the last request ends."""
-        if not self._desk.context.text.strip():
+        """Ask for the text as it is now: at once, or when the interval since the last request ends.
+
+        Not inside a word: the model sees only what stands before the cursor.
+        """
+        self._phrases_due = None
+        if not self._desk.context.text.strip() or self._desk.context.is_inside_word:
             self.leave()
             self._figures = ""
             return
@@ -196,55 +229,68 @@ class SuggestMode:
 
     def _ask(self) -> None:
         self._is_owed = len(self._open) >= _MOST_OPEN
-        if self._is_owed:
-            return
+        if not self._is_owed:
+            self._pending = self._request(words=1)
+            self._sent_at = self._desk.now()
+
+    def _request(self, words: int) -> int | None:
         text = self._desk.context.text
         count = self._desk.settings.suggest.count
-        self._pending = self._desk.request(lambda n: Suggest(request=n, text=text, count=count))
-        if self._pending is not None:
-            self._open[self._pending] = _Asked(text, self._changed_at)
-        self._sent_at = self._desk.now()
+        request = self._desk.request(
+            lambda n: Suggest(request=n, text=text, count=count, words=words)
+        )
+        if request is not None:
+            self._open[request] = _Asked(text, self._changed_at, words)
+        return request
 
     def _take(self, answer: SuggestionsReady, asked: _Asked) -> None:
         text = self._desk.context.text
-        if not text.startswith(asked.text):
+        if not text.startswith(asked.text) or self._desk.context.is_inside_word:
             return  # it answers a text that is no more
-        shown = tuple(_Shown(c.text, c.probability) for c in answer.candidates)
+        found = [(c.text, c.probability) for c in answer.candidates]
         since = text[len(asked.text) :]
-        self._shown = _narrowed(shown, since) if since else shown
+        if since:
+            self._shown = narrowed([Shown(*pair) for pair in found], since)
+        else:
+            count = self._desk.settings.suggest.count
+            mixed = self._desk.personal.mixed(found, self._stem, count)
+            self._shown = tuple(Shown(*pair) for pair in mixed)
         if self._pending is None:
             self._cue = Cue.READY if self._shown else None
+        if asked.words > 1:
+            return
+        if self._shown and not since and self._desk.settings.suggest.words > 1:
+            self._phrases_due = max(self._desk.now(), self._changed_at + _REST_S)
         total = answer.reused + answer.computed
         self._figures = self._desk.tr("{ms:.0f} ms {computed}/{total} tokens").format(
             ms=answer.milliseconds, computed=answer.computed, total=total
         )
         self._desk.measured(self.name, answer.request, asked.changed_at)
 
-    def _whole(self) -> list[str]:
-        """The candidates as whole words."""
-        stem = _STEM.findall(self._desk.context.text[-_LONGEST_WORD:])[0]
-        return [(s.text if s.text[:1].isspace() else stem + s.text).strip() for s in self._shown]
+    @property
+    def _stem(self) -> str:
+        """The word that is being typed, as far as it is there."""
+        stem: str = _STEM.findall(self._desk.context.text[-_LONGEST_WORD:])[0]
+        return stem
 
-    def _words(self) -> list[str]:
-        """One line per candidate: the whole word, a bar where there is room, the percentage."""
+    @property
+    def _fitted(self) -> tuple[Shown, ...]:
+        """The candidates as this display has room for them."""
+        margin = len(MARK) if self._accept.is_on else 0
+        return fitting(self._shown, self._stem, self._desk.size, margin)
+
+    def _lines(self, shown: Sequence[Shown]) -> list[str]:
+        """The candidates; with the accept key on, the one that it types is marked."""
         size = self._desk.size
-        figure_columns = _FIGURE if size.columns - _FIGURE >= _LEAST_ROOM else 0
-        room = size.columns - figure_columns
-        words = [clipped(word, room, size) for word in self._whole()]
-        bar = _BAR if max(map(size.width, words), default=0) + 1 + _BAR <= room else 0
-        lines = []
-        for word, shown in zip(words, self._shown, strict=True):
-            share = shown.probability
-            figure = "" if share is None or not figure_columns else f"{share:{_FIGURE}.0%}"
-            strip = "" if share is None else "=" * round(share * bar)
-            lines.append(f"{filled(word, room - bar, size)}{strip:<{bar}}{figure}")
-        return lines
+        marks = [" "] * len(shown) if self._accept.is_on else []
+        if shown and not size.has_pixels and self._accept.may_type(shown[0].text):
+            marks[0] = MARK
+        return candidate_lines(shown, self._stem, size, marks)
 
-
-def _narrowed(shown: tuple[_Shown, ...], typed: str) -> tuple[_Shown, ...]:
-    """The candidates that `typed` has begun and not finished, less what was typed."""
-    return tuple(
-        _Shown(s.text[len(typed) :], None)
-        for s in shown
-        if s.text.startswith(typed) and s.text != typed
-    )
+    def _typeable(self, shown: Sequence[Shown], row: int) -> Typeable | None:
+        """The first candidate, less what of its word is there already."""
+        if not shown or not self._accept.may_type(shown[0].text):
+            return None
+        text = shown[0].text
+        column = len(MARK) + len(shown[0].whole(self._stem)) - len(text)
+        return Typeable(row, column, text)
