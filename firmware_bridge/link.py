@@ -25,6 +25,7 @@ from firmware_bridge.events import BridgeEvent
 from firmware_bridge.io_thread import DeviceThread
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_output import Output
+from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.link_session import Session
 from firmware_bridge.link_state import (
     LinkOptions,
@@ -88,6 +89,13 @@ class Link(DeviceThread):
             ValueError: `offer` is no piece of one row of a text frame.
         """
         self._nudge(self._output.show(frame, self._clock(), offer))
+
+    def set_reflex(self, reflex: Reflex | None) -> None:
+        """Show a picture without being told, when a key comes; see `Reflex`. None: no more.
+
+        A reflex that was set off counts as a `show` before this call.
+        """
+        self._output.reflex.set(reflex)
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         """What the person lets the keyboard's own keys do; neither at the beginning.
@@ -164,11 +172,7 @@ class Link(DeviceThread):
             self._reflect(session)
             for event in leaving:
                 self._tell(event)
-        report = session.next_report(now)
-        if report is not None:
-            transport.write(report)
-            now = self._clock()
-            session.written(now)
+        now = self._write(session, transport, now)
         wait_s = session.deadline() - now
         if not transport.wakeable:
             wait_s = min(wait_s, self._poll_s(now))
@@ -181,7 +185,23 @@ class Link(DeviceThread):
         if events:
             self._active_at = now
         for event in events:
-            self._tell(event)
+            if self._output.reflex.react(event, now):
+                self._write(session, transport, now)
+            super()._tell(event)
+
+    def _tell(self, event: BridgeEvent) -> None:
+        self._output.reflex.react(event, self._clock())
+        super()._tell(event)
+
+    def _write(self, session: Session, transport: Transport, now: float) -> float:
+        """Write the report that is due, if any; the time after that."""
+        report = session.next_report(now)
+        if report is None:
+            return now
+        transport.write(report)
+        now = self._clock()
+        session.written(now)
+        return now
 
     def _poll_s(self, now: float) -> float:
         options = self._options

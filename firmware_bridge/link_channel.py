@@ -48,7 +48,7 @@ class Channel(Generic[T]):
         self.part = part
         self._plan = steps
         self._interval_s = interval_s
-        self._wanted: tuple[T | None, float] = (None, 0.0)
+        self._wanted: tuple[T | None, float, bool] = (None, 0.0, False)
         self._target_at = 0.0
         self._begun = False
         self._not_before = float("-inf")
@@ -56,11 +56,15 @@ class Channel(Generic[T]):
         """How often the keyboard's side of this changed, as far as we know."""
         self.forget()
 
-    def want(self, content: T | None, now: float) -> bool:
-        """Any thread: this content from now on; whether it is another one than before."""
+    def want(self, content: T | None, now: float, *, at_once: bool = False) -> bool:
+        """Any thread: this content from now on; whether it is another one than before.
+
+        `at_once`: it does not wait for the interval since the last one to end. What comes next waits so
+        much longer, so that there are no more in a second than otherwise; nor are two at once.
+        """
         if content == self._wanted[0]:
             return False
-        self._wanted = (content, now)
+        self._wanted = (content, now, at_once)
         return True
 
     def forget(self) -> None:
@@ -76,7 +80,10 @@ class Channel(Generic[T]):
         """When `next_step` may have a frame: a clock time, infinite if there is nothing to do."""
         if self._steps:
             return float("-inf")
-        return self._not_before if self._wanted[0] != self._settled else float("inf")
+        content, _, at_once = self._wanted
+        if content == self._settled:
+            return float("inf")
+        return self._not_before - (self._interval_s(content) if at_once else 0.0)
 
     def next_step(self, now: float, board: Capabilities) -> Step | None:
         """The frame to send now; the same one until `acknowledged` or `refused`.
@@ -124,7 +131,7 @@ class Channel(Generic[T]):
         return self._target_at
 
     def _take_up(self, now: float, board: Capabilities) -> None:
-        self._target, self._target_at = self._wanted
+        self._target, self._target_at, _ = self._wanted
         self._begun = False
         try:
             self._steps.extend(self._plan_for(self._target, board))
@@ -132,7 +139,7 @@ class Channel(Generic[T]):
             self.refused()
             raise
         if self._steps:
-            self._not_before = now + self._interval_s(self._target)
+            self._not_before = max(self._not_before, now) + self._interval_s(self._target)
         else:
             self._settled = self._shown = self._target
 

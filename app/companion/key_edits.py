@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from app.companion.context import Edit, TextUnknown
 from firmware_bridge.events import EventsDropped, KeyPressed, KeyReleased, LinkLost
 from firmware_bridge.keys.text_events import KeyText
+from firmware_bridge.keys.usage import Usage
+
+_ENTER_KEYS = frozenset({Usage.ENTER, Usage.KEYPAD_ENTER})
 
 KeyEvent = KeyPressed | KeyReleased | EventsDropped | LinkLost
 
@@ -50,6 +53,16 @@ class KeyEdits:
             case EventsDropped() | LinkLost():
                 self.forget()
                 return [(TextUnknown(), self._now())]
+
+    @property
+    def enter_keys(self) -> frozenset[int]:
+        """The key codes that would be an Enter if they came next, for certain."""
+        return _ENTER_KEYS if self._keys.is_at_rest else frozenset()
+
+    def typed_by_keyboard(self, text: str) -> Edit:
+        """What it does that the keyboard typed `text` by itself; no text: it is not known which."""
+        self._held = None
+        return self._keys.typed_by_keyboard(text) if text else TextUnknown()
 
     def follow(self, event: KeyEvent) -> None:
         """Take note of modifiers only: nobody wants the text."""

@@ -19,6 +19,7 @@ from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link import Link
+from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.via.stock_lights import StockLights
 
@@ -112,6 +113,9 @@ class AnyKeyboard:
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         self._link.show(frame, offer)
+
+    def set_reflex(self, reflex: Reflex | None) -> None:
+        self._link.set_reflex(reflex)
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         self._link.allow(capture=capture, typing=typing)

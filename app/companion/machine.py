@@ -14,25 +14,22 @@ from app.companion import messages as to_companion
 from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
-from app.companion.lights import LightRules, load_palette
+from app.companion.lights import load_palette
 from app.companion.messages import EngineChanged, Message
-from app.companion.modes.base import Desk, Mode, View
+from app.companion.modes.base import Desk, Mode
 from app.companion.modes.chat import ChatMode
 from app.companion.modes.react import ReactMode
 from app.companion.modes.suggest import SuggestMode
-from app.companion.notice import Notice
-from app.companion.output import Output
-from app.companion.overlays import engine_text, engine_view, paused_view
+from app.companion.personal_words import PersonalWords
 from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.rest import Rest
-from app.companion.screen import Screen
+from app.companion.sight import Scene, Sight
 from app.companion.state import CompanionState
-from app.companion.status_bar import Privacy, Situation
 from app.companion.words import failure_text, mode_name
 from app.settings import ModeName, Settings
 from engine.messages import Event, Failed, Forgotten, Hello, ModelLoaded
-from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.events import (
+    BridgeEvent,
     CaptureEnded,
     CaptureStarted,
     EventsDropped,
@@ -45,7 +42,7 @@ from firmware_bridge.events import (
 )
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.text_events import KeyText
-from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.capabilities import Capabilities
 
 
 class MacroKey(enum.IntEnum):
@@ -55,6 +52,10 @@ class MacroKey(enum.IntEnum):
     ASK = 1
     PAUSE = 2
     CANCEL = 3
+    ACCEPT = 4
+
+
+_ASK_KEYS = frozenset({int(MacroKey.ASK)})
 
 
 class CompanionMachine:
@@ -70,31 +71,33 @@ class CompanionMachine:
         engine: EnginePort,
         settings: Settings,
         clock: Callable[[], float],
+        personal: PersonalWords | None = None,
     ) -> None:
         self._now = clock
-        self._desk = Desk(engine, settings, load_palette(), clock)
+        self._keyboard = keyboard
+        self._desk = Desk(engine, settings, load_palette(), clock, personal or PersonalWords())
         self._furnish(settings)
         self._mode = self._modes[settings.mode]
         self._engine = EngineWatch(self._desk)
-        self._notice = Notice()
+        self._sight = Sight(keyboard, self._desk, self._resized)
         self._rest = Rest(settings.display.off_s, settings.idle_wipe_s)
         self._is_paused = False
+        self._newest_event: BridgeEvent | None = None
         self._dropped = 0
         self._board: Capabilities | None = None
-        self._screen = Screen(settings.display.text_size)
-        self._light_rules = LightRules(settings.lights)
-        self._out = Output(keyboard, self._screen, self._light_rules)
         self._mode.enter()
         self.is_stopped = False
 
     def _furnish(self, settings: Settings) -> None:
         """All that is made from the settings, empty."""
+        self._keyboard.allow(capture=False, typing=settings.suggest.accept)
         self._keys = KeyEdits(
             KeyText(load_layout(settings.layout)), settings.key_repeat_s, self._now
         )
         self._chat = ChatMode(self._desk)
+        self._suggest = SuggestMode(self._desk)
         self._modes: dict[ModeName, Mode] = {
-            ModeName.SUGGEST: SuggestMode(self._desk),
+            ModeName.SUGGEST: self._suggest,
             ModeName.CHAT: self._chat,
             ModeName.REACT: ReactMode(self._desk),
         }
@@ -104,6 +107,8 @@ class CompanionMachine:
     def handle(self, message: Message) -> None:
         """Take one message. `wake` is to follow: it sends what changed."""
         self._rest.stay_awake(message, self._now())
+        if isinstance(message, BridgeEvent):
+            self._newest_event = message
         match message:
             case KeyPressed() | KeyReleased():
                 self._edit(message)
@@ -117,6 +122,7 @@ class CompanionMachine:
                 self._connect(capabilities)
             case LinkLost():
                 self._board = None
+                self._sight.connect(None)
                 self._edit(message)
             case EngineChanged():
                 self._engine_changed(message)
@@ -124,7 +130,9 @@ class CompanionMachine:
                 self._failed(message)
             case ModelLoaded():
                 self._engine.loaded(message)
-            case Hello() | Forgotten() | CaptureStarted() | CaptureEnded() | SuggestionAccepted():
+            case SuggestionAccepted():
+                self._accepted(message)
+            case Hello() | Forgotten() | CaptureStarted() | CaptureEnded():
                 pass  # nothing depends on them
             case (
                 to_companion.SetMode()
@@ -150,8 +158,7 @@ class CompanionMachine:
         times = [
             self._mode.deadline,
             self._rest.deadline,
-            self._notice.deadline,
-            self._out.deadline,
+            self._sight.deadline,
         ]
         return min((time for time in times if time is not None), default=None)
 
@@ -162,14 +169,25 @@ class CompanionMachine:
         now = self._now()
         if self._rest.falls_asleep(now):
             self._wipe()
-        if self._rest.falls_dark(now, is_busy=self._out.is_busy):
+        if self._rest.falls_dark(now, is_busy=self._sight.out.is_busy):
             # The keyboard shows its own screen, or darkens it.
-            self._out.release()
-        self._notice.wake(now)
+            self._sight.out.release()
+        self._sight.wake(now)
         self._mode.wake()
         if not self._rest.is_dark:
-            self._out.send(self._view(), self._situation(), self._desk.size, now)
+            self._sight.show(self._scene, now)
+        self._foresee(now)
+
+    def _foresee(self, now: float) -> None:
+        """Have the engine compute the reply to what would be asked now, and the keyboard know it."""
         self._desk.ready.expect(None if self._is_paused else self._mode.question)
+        after = None if self._rest.is_dark else self._newest_event
+        keys = (self._keys.enter_keys, _ASK_KEYS)
+        self._sight.foresee(self._scene, keys, after, now)
+
+    @property
+    def _scene(self) -> Scene:
+        return Scene(self._mode, self._engine, self._is_paused)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
@@ -178,9 +196,10 @@ class CompanionMachine:
 
     def state(self) -> CompanionState:
         """What there is to know of this moment."""
+        out = self._sight.out
         return CompanionState(
             mode=self._mode.name,
-            status=self._out.status,
+            status=out.status,
             is_paused=self._is_paused,
             engine=self._engine.state,
             engine_detail=self._engine.detail,
@@ -189,9 +208,9 @@ class CompanionMachine:
             dropped=self._dropped,
             error=self._engine.error,
             latency=self._desk.latency,
-            frame=self._out.frame,
-            lines=self._out.lines,
-            lights=self._out.overlay,
+            frame=out.frame,
+            lines=out.lines,
+            lights=out.overlay,
             reply=self._mode.reply,
             ready=self._desk.ready.stats,
         )
@@ -205,9 +224,14 @@ class CompanionMachine:
         for edit, at in self._keys.take(event):
             self._mode.edited(edit, at)
 
+    def _accepted(self, event: SuggestionAccepted) -> None:
+        """The keyboard typed what was offered: the text goes on with it."""
+        if not self._is_paused:
+            self._mode.edited(self._keys.typed_by_keyboard(event.text), event.host_s)
+
     def _connect(self, capabilities: Capabilities) -> None:
         self._board = capabilities
-        self._screen.connect(capabilities)
+        self._sight.connect(capabilities)
 
     def _macro(self, number: int) -> None:
         if self._is_paused and number != MacroKey.PAUSE:
@@ -224,6 +248,11 @@ class CompanionMachine:
                 self._pause()
             case MacroKey.CANCEL:
                 self._mode.cancel()
+            case MacroKey.ACCEPT:
+                is_suggesting = self._mode is self._suggest
+                tr = self._desk.tr
+                if text := self._suggest.refusal() if is_suggesting else tr("nothing to type"):
+                    self._notify(text)
             case _:
                 self._mode.macro(number)
 
@@ -272,6 +301,7 @@ class CompanionMachine:
                 self._mode.cancel()
             case to_companion.Forget():
                 self._wipe()
+                self._desk.personal.forget()
                 self._notify(tr("forgotten"))
             case to_companion.FocusChanged() if not self._is_paused:
                 self._keys.forget()
@@ -283,7 +313,7 @@ class CompanionMachine:
             case to_companion.Stop():
                 self.is_stopped = True
                 self._wipe()
-                self._out.release()
+                self._sight.out.release()
 
     def _configure(self, settings: Settings) -> None:
         """Other settings: what is made from them is made anew, so what was typed so far is forgotten."""
@@ -294,8 +324,7 @@ class CompanionMachine:
         self._mode.leave()
         self._wipe()
         self._desk.configure(settings)
-        self._screen.configure(settings.display.text_size)
-        self._light_rules.configure(settings.lights)
+        self._sight.configure(settings)
         self._rest.configure(settings.display.off_s, settings.idle_wipe_s, self._now())
         self._furnish(settings)
         self._mode = self._modes[name]
@@ -325,11 +354,13 @@ class CompanionMachine:
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
         self._keys.forget()
+        self._newest_event = None
         self._desk.context.wipe()
-        self._screen.forget()
+        self._sight.forget()
         for mode in self._modes.values():
             mode.wipe()
         self._desk.ready.wipe()
+        self._desk.personal.rest()
         self._engine.forget_content()
 
     # ---------------------------------------------------------------- what is seen
@@ -340,35 +371,8 @@ class CompanionMachine:
         self._notify(text)
 
     def _notify(self, text: str) -> None:
-        self._notice.say(text, self._now())
+        self._sight.notify(text, self._now())
 
-    def _view(self) -> View:
-        desk, engine, tr = self._desk, self._engine, self._desk.tr
-        if self._is_paused:
-            self._fit(not is_plain(tr("paused") + tr("No keys are read.")))
-            view = paused_view(desk.size, tr)
-        elif text := engine_text(engine.state, engine.detail, tr):
-            typed = self._mode.typed
-            self._fit(not is_plain(text + typed))
-            view = engine_view(engine.state, text, typed, desk.size, desk.palette)
-        else:
-            self._fit(self._mode.needs_pixels)
-            view = self._mode.view()
-        return self._notice.over(view, desk.size)
-
-    def _fit(self, needs_pixels: bool) -> None:
-        """Have the desk's size in the font that shows what is to be seen."""
-        size = self._screen.size(needs_pixels or not is_plain(self._notice.text))
-        if size != self._desk.size:
-            self._desk.size = size
-            for mode in self._modes.values():
-                mode.resized()
-
-    def _situation(self) -> Situation:
-        if self._is_paused:
-            privacy = Privacy.PAUSED
-        elif self._board is not None and Feature.KEYS not in self._board.features:
-            privacy = Privacy.DEAF
-        else:
-            privacy = Privacy.READING
-        return Situation(privacy, self._mode.name, self._engine.state)
+    def _resized(self) -> None:
+        for mode in self._modes.values():
+            mode.resized()

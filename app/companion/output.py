@@ -14,7 +14,8 @@ from app.companion.ports import KeyboardPort
 from app.companion.screen import Screen
 from app.companion.status_bar import Situation
 from firmware_bridge.display.frame import DisplayFrame, TextFrame
-from firmware_bridge.protocol.messages import Status
+from firmware_bridge.link_reflex import Reflex
+from firmware_bridge.protocol.messages import Offer, Status
 
 
 class Output:
@@ -25,10 +26,27 @@ class Output:
         self._screen = screen
         self._rules = rules
         self._lights = SlowLights()
+        self._reflex: Reflex | None = None
         self._nothing()
+
+    def foresee(self, reflex: Reflex | None) -> None:
+        """Have the keyboard show the picture of `reflex` by itself, if its keys come next."""
+        if reflex is None:
+            self._unexpect()
+        elif (
+            self._reflex is None or self._reflex.after is not reflex.after or reflex != self._reflex
+        ):
+            self._reflex = reflex
+            self._keyboard.set_reflex(reflex)
+
+    def _unexpect(self) -> None:
+        if self._reflex is not None:
+            self._reflex = None
+            self._keyboard.set_reflex(None)
 
     def _nothing(self) -> None:
         self.frame: DisplayFrame = TextFrame(())
+        self._offer: Offer | None = None
         self.lines: tuple[str, ...] = ()
         self.status = Status.IDLE
         self.overlay = DARK
@@ -50,9 +68,11 @@ class Output:
             self._keyboard.set_status(view.status)
         self.lines = view.lines
         frame = self._screen.frame(view, situation, size, now)
-        if frame != self.frame:
-            self.frame = frame
-            self._keyboard.show(frame)
+        offer = None if view.typeable is None else view.typeable.offer_in(frame)
+        if (frame, offer) != (self.frame, self._offer):
+            self.frame, self._offer = frame, offer
+            self._unexpect()  # before, so that a reflex of the moment before cannot come over it
+            self._keyboard.show(frame, offer)
         self._lights.want(self._rules.applied(view.lights))
         overlay = self._lights.due(now)
         if overlay is not None:
@@ -61,6 +81,7 @@ class Output:
 
     def release(self) -> None:
         """Give the keyboard back to its own firmware, until the next `send`."""
+        self._unexpect()
         self._nothing()
         self._lights.went_dark()
         self._screen.forget()

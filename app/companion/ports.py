@@ -12,6 +12,7 @@ from typing import Protocol
 from engine.messages import Cancel, Chat, Choose, Complete, Forget, Prepare, Suggest
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.lights.overlay import LightOverlay
+from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.messages import Offer, Status
 
 EngineCommand = Suggest | Chat | Complete | Prepare | Choose | Forget | Cancel
@@ -30,6 +31,13 @@ class KeyboardPort(Protocol):
 
         Raises:
             ValueError: `offer` is no piece of one row of a text frame.
+        """
+        ...
+
+    def set_reflex(self, reflex: Reflex | None) -> None:
+        """Show its picture without another call, if one of its keys comes next; None: no more.
+
+        A reflex that was set off counts as a `show` before this call. A keyboard may ignore it.
         """
         ...
 

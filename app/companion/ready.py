@@ -85,9 +85,10 @@ class ReadyReplies:
             self._question, self._context = question, context
             self._prepare()
 
-    def find(self, question: Question) -> ReadyReply | None:
-        """The reply to `question`, if it is ready."""
-        return self._held.get(self._hash(question))
+    @property
+    def expected(self) -> ReadyReply | None:
+        """The reply to what is expected, if it is ready."""
+        return self._held.get(self._context)
 
     def take(self, question: Question) -> ReadyReply | None:
         """`question` is asked now: its reply, if it is ready, is handed over and counted."""
@@ -147,9 +148,12 @@ class ReadyReplies:
         settings = self._settings
         number = self._request(
             lambda n: Prepare(
-                request=n, context=context, ask=question,
-                ahead=settings.tokens, rest_ms=settings.rest_s * 1000.0,
-            )  # fmt: skip
+                request=n,
+                context=context,
+                ask=question,
+                ahead=settings.tokens,
+                rest_ms=settings.rest_s * 1000.0,
+            )
         )
         if number is None:  # the engine is not there; expected anew once it is
             self._question, self._context = None, ""

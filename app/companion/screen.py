@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from app.companion.modes.base import View
 from app.companion.picture import Size, clipped, picture
 from app.companion.status_bar import BAR_HEIGHT, Situation, StatusBar
@@ -31,7 +33,8 @@ class Screen:
         self._bar = StatusBar(self._faces.small)
         self._text_size = text_size
         self._board: Capabilities | None = None
-        self._newest: tuple[tuple[object, ...], DisplayFrame] | None = None
+        # The last two pictures: of what is seen, and of what a key would bring.
+        self._drawn: deque[tuple[tuple[object, ...], DisplayFrame]] = deque(maxlen=2)
 
     def configure(self, text_size: TextSize) -> None:
         """Use another size of letters from now on."""
@@ -64,15 +67,18 @@ class Screen:
             return picture(view.lines, size, has_more=view.has_more)
         place = _PLACES[int(now // 60) % len(_PLACES)]
         scene = (view, situation, size, place, board)
-        if self._newest is None or self._newest[0] != scene:
-            canvas = Canvas(board.width, board.height)
-            self._draw(canvas, view, situation, size, place)
-            self._newest = (scene, canvas.frame())
-        return self._newest[1]
+        for drawn, frame in self._drawn:
+            if drawn == scene:
+                return frame
+        canvas = Canvas(board.width, board.height)
+        self._draw(canvas, view, situation, size, place)
+        frame = canvas.frame()
+        self._drawn.append((scene, frame))
+        return frame
 
     def forget(self) -> None:
         """Forget what was drawn."""
-        self._newest = None
+        self._drawn.clear()
         self._faces.forget()
 
     def _font(self, width: int) -> PixelFont:

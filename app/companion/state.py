@@ -40,7 +40,7 @@ class CompanionState:
     lines: tuple[str, ...] = field(repr=False)
     lights: LightOverlay
     reply: str = field(repr=False)
-    ready: ReadyStats = ReadyStats()
+    ready: ReadyStats
 
     @property
     def is_busy(self) -> bool:

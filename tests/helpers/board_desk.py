@@ -20,6 +20,7 @@ from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link_output import Output
+from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.frames import FrameType
 from firmware_bridge.protocol.messages import EventKinds, Offer, Status
 from tests.helpers.companion import US, FakeEngine
@@ -38,6 +39,9 @@ class BoardPort:
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         self._output.show(frame, self._lab.now, offer)
+
+    def set_reflex(self, reflex: Reflex | None) -> None:
+        self._output.reflex.set(reflex)
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         kinds = EventKinds.CAPTURES * capture | EventKinds.TYPING * typing

@@ -20,6 +20,7 @@ from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_offer import Picture
+from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.messages import Offer, Status
 
@@ -43,19 +44,24 @@ class FakeKeyboard:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.frame: DisplayFrame = TextFrame(())
+        self.offer: Offer | None = None
         self.columns = 21
+        self.reflex: Reflex | None = None
         self.light_times: list[float] = []
         self.clock: Callable[[], float] = lambda: 0.0
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         picture = Picture(frame, offer)
-        self.frame = frame
+        self.frame, self.offer = frame, offer
         if isinstance(frame, TextFrame):
             self.log.append(drawn(frame, self.columns))
         else:
             self.log.append(f"picture {frame.width}x{frame.height}")
         if offer is not None:
             self.log.append(f"offer {picture.offered_text()!r}")
+
+    def set_reflex(self, reflex: Reflex | None) -> None:
+        self.reflex = reflex
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         self.log.append(f"allow capture {capture} typing {typing}")
@@ -160,9 +166,7 @@ class Desk:
         self.keyboard.columns = columns
         self.engine = FakeEngine(self.keyboard.log)
         self.states: list[CompanionState] = []
-        self.companion = Companion(
-            Mailbox(), self.keyboard, self.engine, settings, self.clock
-        )
+        self.companion = Companion(Mailbox(), self.keyboard, self.engine, settings, self.clock)
         self.companion.subscribe(self.states.append)
         self.post(LinkReady(board(columns, rows, features, extent)))
         if is_ready:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from app.companion.accept import Typeable
 from app.companion.context import Edit, TypingContext
 from app.companion.lights import Cue
+from app.companion.personal_words import PersonalWords
 from app.companion.picture import Size
 from app.companion.ports import EngineCommand, EnginePort
 from app.companion.ready import Question, ReadyReplies
@@ -39,7 +41,7 @@ class View:
     """What a mode wants to be seen now, made for the desk's size.
 
     `title` is for displays with a status bar. `art` stands beside or above the lines, on displays with
-    pixels. `has_more` says that another page follows.
+    pixels. `has_more` says that another page follows. `typeable` is what the accept key may type.
     """
 
     lines: tuple[str, ...] = field(repr=False)
@@ -48,6 +50,19 @@ class View:
     title: str = field(default="", repr=False)
     art: PixelArt | None = None
     has_more: bool = False
+    typeable: Typeable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What the ask key would bring on the display at once, without the engine.
+
+    `view` makes it for a size. `on_enter`: so would Enter.
+    """
+
+    needs_pixels: bool
+    view: Callable[[Size], View] = field(repr=False)
+    on_enter: bool = False
 
 
 class Desk:
@@ -59,8 +74,10 @@ class Desk:
         settings: Settings,
         palette: Mapping[Cue, LightOverlay],
         clock: Callable[[], float],
+        personal: PersonalWords,
     ) -> None:
         self.palette = palette
+        self.personal = personal
         self.now = clock
         self.ready = ReadyReplies(self.request, self.cancel)
         self._last_request = 0
@@ -76,6 +93,7 @@ class Desk:
         self.tr = translation(settings.language, Catalog.COMPANION)
         self.context = TypingContext(settings.context_chars)
         self.ready.configure(settings.ready)
+        self.personal.configure(settings.suggest)
 
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
         """Send the command that `build` makes of a fresh request number; that number.
@@ -135,6 +153,11 @@ class Mode(Protocol):
     @property
     def question(self) -> Question | None:
         """What the ask key would ask the engine now; None where no reply can be ready."""
+        ...
+
+    @property
+    def preview(self) -> Preview | None:
+        """What a ready reply to `question` would look like; None: none is ready."""
         ...
 
     @property

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from app.companion.context import Edit, TypingContext
 from app.companion.lights import DARK, Cue
-from app.companion.modes.base import Desk, View
+from app.companion.modes.base import Desk, Preview, View
 from app.companion.pager import Pager
-from app.companion.picture import clipped, padded, tail, wrapped
+from app.companion.picture import Size, clipped, padded, tail, wrapped
 from app.companion.prompts import load_chat_prompt
 from app.companion.ready import ReadyReply
 from app.companion.words import mode_name
@@ -21,7 +23,6 @@ from app.settings import ModeName
 from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
 from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
-from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
 
 _CUT_OFF = " ..."  # the reply reached its longest length
@@ -80,9 +81,20 @@ class ChatMode:
         return self._about(typed) if typed else None
 
     @property
+    def preview(self) -> Preview | None:
+        ready = self._desk.ready.expected
+        if ready is None:
+            return None
+        asked = self._typed.text.strip()
+        needs_pixels = self._is_in_pixels(asked, ready.text)
+        return Preview(needs_pixels, lambda size: self._ready_view(asked, ready, size), True)
+
+    @property
     def needs_pixels(self) -> bool:
-        texts = (self._question, self._reply, self._typed.text, self._hint, self._no_answer)
-        return not all(map(is_plain, texts))
+        return self._is_in_pixels(self._question, self._reply, self._typed.text)
+
+    def _is_in_pixels(self, *texts: str) -> bool:
+        return not all(map(is_plain, (*texts, self._hint, self._no_answer)))
 
     def enter(self) -> None:
         """Keys typed here go to the question, and what stands in the person's window is unknown after."""
@@ -181,10 +193,10 @@ class ChatMode:
             case _Phase.WAITING | _Phase.THINKING:
                 status, lights = Status.THINKING, palette[Cue.THINKING]
                 return View(self._asked_lines(), status, lights)
-            case _Phase.STREAMING:
-                return self._reply_view(Status.STREAMING, palette[Cue.STREAMING])
-            case _Phase.ANSWERED:
-                return self._reply_view(Status.LISTENING, palette[Cue.READY])
+            case _Phase.STREAMING | _Phase.ANSWERED:
+                pager = self._pager
+                page = _Page(self._question, pager.lines, pager.has_more, self._draft())
+                return self._reply_view(page, self._phase is _Phase.ANSWERED, self._desk.size)
 
     # ---------------------------------------------------------------- what happens
 
@@ -263,33 +275,49 @@ class ChatMode:
 
     def _asked_lines(self) -> tuple[str, ...]:
         size = self._desk.size
-        asked = wrapped(self._asked, size)
+        asked = wrapped(f"> {self._question}", size)
         return (*padded(asked, size.rows - 1), *(self._draft() or ["..."]))
 
-    def _reply_view(self, status: Status, lights: LightOverlay) -> View:
-        """A page of the reply; its question above it where there is room."""
-        page = padded(self._pager.lines, self._page_rows)
-        lines = (*self._heading(), *page, *self._draft())
-        return View(lines, status, lights, title=self._asked, has_more=self._pager.has_more)
+    def _reply_view(self, page: _Page, is_whole: bool, size: Size) -> View:
+        cue = Cue.READY if is_whole else Cue.STREAMING
+        status = Status.LISTENING if is_whole else Status.STREAMING
+        lines, asked = page.lines(size), f"> {page.question}"
+        return View(lines, status, self._desk.palette[cue], title=asked, has_more=page.has_more)
 
-    def _heading(self) -> list[str]:
-        size = self._desk.size
-        return [clipped(self._asked, size.line, size)] if size.is_tall else []
+    def _ready_view(self, question: str, ready: ReadyReply, size: Size) -> View:
+        """What `ask` shows of a ready reply."""
+        lines = self._reply_lines(ready.text, ready.is_whole, size)
+        rows = _page_rows(size, [])
+        page = _Page(question, tuple(lines[:rows]), len(lines) > rows, [])
+        return self._reply_view(page, ready.is_whole, size)
 
-    @property
-    def _asked(self) -> str:
-        return "> " + self._question
+    def _reply_lines(self, reply: str, is_whole: bool, size: Size) -> list[str]:
+        return wrapped(reply, size) or ([self._no_answer] if is_whole else [])
 
     def _draft(self) -> list[str]:
         """The end of the next question, if it was begun during the reply to the last one."""
         return tail("> " + self._typed.text, self._desk.size, 1) if len(self._typed) else []
 
-    @property
-    def _page_rows(self) -> int:
-        return max(self._desk.size.rows - len(self._heading()) - len(self._draft()), 1)
-
     def _fill_pager(self) -> None:
-        lines = wrapped(self._reply, self._desk.size)
-        if not lines and self._phase is _Phase.ANSWERED:
-            lines = [self._no_answer]
-        self._pager.update(lines, self._page_rows, self._desk.now())
+        size = self._desk.size
+        lines = self._reply_lines(self._reply, self._phase is _Phase.ANSWERED, size)
+        self._pager.update(lines, _page_rows(size, self._draft()), self._desk.now())
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """A page of a reply, its question above it where there is room, and the next question's beginning."""
+
+    question: str = field(repr=False)
+    reply: tuple[str, ...] = field(repr=False)
+    has_more: bool
+    draft: list[str] = field(repr=False)
+
+    def lines(self, size: Size) -> tuple[str, ...]:
+        heading = [clipped(f"> {self.question}", size.line, size)] if size.is_tall else []
+        return (*heading, *padded(self.reply, _page_rows(size, self.draft)), *self.draft)
+
+
+def _page_rows(size: Size, draft: Sequence[str]) -> int:
+    """Rows for the reply, beside what stands above and below it."""
+    return max(size.rows - size.is_tall - len(draft), 1)

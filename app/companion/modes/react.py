@@ -77,6 +77,11 @@ class ReactMode:
         return None
 
     @property
+    def preview(self) -> None:
+        """No reply is ready."""
+        return None
+
+    @property
     def needs_pixels(self) -> bool:
         """A face is drawn where that can be; the hint may be written in hanzi."""
         return self._mood is not None or not is_plain(self._hint)
