@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A keyboard without our module, as far as its lights go: the port of `Link`, its states and its events.
+"""A keyboard without our module, as far as its lights go: the light side of `Link`, its states and events.
 
 The lights are the person's own: what they were is kept before the first change, and set back when no mood is
 shown, at the end, before the computer sleeps, and after a crash at the next start.
@@ -14,7 +14,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.errors import BridgeError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.io_thread import DeviceThread
@@ -26,7 +25,6 @@ from firmware_bridge.link_state import (
 )
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
-from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.sleep_clock import NAP_S, SleepClock, system_sleep_clock
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
@@ -69,8 +67,8 @@ class StockLightsOptions:
 class StockLights(DeviceThread):
     """`listener` gets LinkReady (with lights as the only feature) and LinkLost on the I/O thread.
 
-    `set_lights`, `release`, `show` and `set_status` may be called from any thread, at any time, and never
-    wait. What they ask for holds until it is replaced, over lost and new connections.
+    `set_lights` and `release` may be called from any thread, at any time, and never wait. What they ask for
+    holds until it is replaced, over lost and new connections.
     """
 
     def __init__(
@@ -111,15 +109,6 @@ class StockLights(DeviceThread):
     def release(self) -> None:
         """Set the person's own lights back."""
         self.set_lights(_OWN_LIGHTS)
-
-    def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
-        """Does nothing: such a keyboard has no display for us."""
-
-    def allow(self, *, capture: bool, typing: bool) -> None:
-        """Does nothing: such a keyboard has no keys for us."""
-
-    def set_status(self, status: Status) -> None:
-        """Does nothing: such a keyboard has no display for us."""
 
     def suspend(self, timeout_s: float = 2.0) -> bool:
         """The computer is about to sleep: set the person's lights back until `resume`, and wait for it.

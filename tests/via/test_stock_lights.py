@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from app.companion.ports import KeyboardPort
-from firmware_bridge.display.frame import TextFrame
+from app.companion.lights_port import Lights
 from firmware_bridge.errors import DeviceGoneError, DevicePermissionError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link_state import LinkProblem, LinkState
 from firmware_bridge.neighbours import Sign
 from firmware_bridge.protocol.capabilities import Feature
-from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.stock_lights import StockLights, StockLightsOptions
@@ -57,7 +55,7 @@ def desk(store: BaselineStore) -> Iterator[LightsDesk]:
 
 
 def test_it_is_a_keyboard_that_has_lights_only(desk: LightsDesk) -> None:
-    port: KeyboardPort
+    port: Lights
     port = lights = desk.lights()
     assert lights.wait_for(LinkState.READY, 10)
     (event,) = desk.events
@@ -65,10 +63,6 @@ def test_it_is_a_keyboard_that_has_lights_only(desk: LightsDesk) -> None:
     assert event.capabilities.features == Feature.LIGHTS
     assert not event.capabilities.has_display
     assert event.capabilities.led_count == 0
-    count = len(desk.peer.writes)
-    port.show(TextFrame(("text",)))
-    port.set_status(Status.THINKING)
-    assert len(desk.peer.writes) == count
     port.set_lights(BLUE)
     wait_until(lambda: desk.hue() == HUE_BLUE)
     port.release()
