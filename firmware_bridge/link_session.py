@@ -11,13 +11,13 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from firmware_bridge.errors import FrameError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.link_channel import UnfitContentError
 from firmware_bridge.link_keys import KeyFeed
-from firmware_bridge.link_output import AnyChannel, Output
+from firmware_bridge.link_output import Output
+from firmware_bridge.link_request import Request
 from firmware_bridge.link_state import (
     LinkOptions,
     LinkProblem,
@@ -35,7 +35,6 @@ from firmware_bridge.protocol.messages import (
     EventKinds,
     Hello,
     KeyReport,
-    Message,
     Nak,
     NakReason,
     Parts,
@@ -54,20 +53,6 @@ class _Phase(enum.Enum):
     SUBSCRIBING = enum.auto()
     READY = enum.auto()
     PAUSED = enum.auto()  # another program talks to the keyboard
-
-
-@dataclass(slots=True)
-class _Request:
-    """The frame that waits for its answer; `seqs` are those of all its copies."""
-
-    message: Message
-    first: bool
-    last: bool
-    channel: AnyChannel | None
-    report: bytes = b""
-    seqs: list[int] = field(default_factory=list)
-    sent_at: float = 0.0
-    deadline: float = float("inf")  # until `written`
 
 
 class Session:
@@ -99,7 +84,7 @@ class Session:
             options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=others
         )
         self._phase = _Phase.GREETING
-        self._request: _Request | None = None
+        self._request: Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
         self._began_ms = 0  # by which the keyboard names our subscription
         self._keys = KeyFeed(stats, output.offer.pressed)
@@ -149,11 +134,10 @@ class Session:
             )
         else:
             self._stats.retries += 1
-        request.seqs.append(next(self._seqs) & 0xFF)
+        seq = next(self._seqs) & 0xFF
         if request.channel is self._output.offer:
-            self._output.offer.sent_as(request.seqs[-1])
-        request.report = self._encode(request)
-        return request.report
+            self._output.offer.sent_as(seq)
+        return request.copy(self._ids.client, seq, self._report_length)
 
     def written(self, now: float) -> None:
         """The report of the last `next_report` has gone out."""
@@ -233,17 +217,17 @@ class Session:
         self._not_before = float("-inf")
         return True
 
-    def _next_request(self, now: float) -> _Request | None:
+    def _next_request(self, now: float) -> Request | None:
         if self._phase is _Phase.GREETING:
             hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
-            return _Request(hello, True, True, None)
+            return Request(hello)
         assert self.capabilities is not None
         kinds = self._wanted_kinds()
         is_new = self._phase is _Phase.READY and kinds != self._kinds
         if now >= self._not_before or is_new:
-            return _Request(Subscribe(kinds), True, True, None)
+            return Request(Subscribe(kinds))
         if self._phase is _Phase.READY and now >= self._poll_at:
-            return _Request(Poll(), True, True, None)
+            return Request(Poll())
         while self._phase is _Phase.READY:
             try:
                 turn = self._output.next_turn(now, self.capabilities)
@@ -253,7 +237,7 @@ class Session:
             if turn is None:
                 break
             channel, step = turn
-            return _Request(step.message, step.first, step.last, channel)
+            return Request(step.message, step.first, step.last, channel)
         return None
 
     def _wanted_kinds(self) -> EventKinds:
@@ -272,14 +256,6 @@ class Session:
         before, self._slept = self._slept, self._sleep_clock()
         if self._slept - before > NAP_S and self._phase is not _Phase.PAUSED:
             raise SessionEndedError(LinkProblem.SUSPENDED)
-
-    def _encode(self, request: _Request) -> bytes:
-        message = request.message
-        frame = Frame(
-            message.type, self._ids.client, request.seqs[-1], message.pack(), request.first,
-            request.last,
-        )  # fmt: skip
-        return encode(frame, self._report_length)
 
     def _refuse_echo(self, report: bytes) -> None:
         """Firmware without our module returns what it does not know: Vial as it is, VIA marked."""
@@ -323,7 +299,7 @@ class Session:
                 raise FrameError("type", "from a host")
         return []
 
-    def _answered(self, seq: int, kind: int, now: float) -> _Request | None:
+    def _answered(self, seq: int, kind: int, now: float) -> Request | None:
         """The open request if this answers it, which it then no longer is."""
         request = self._request
         if request is None or seq not in request.seqs or kind != request.message.type:
@@ -342,7 +318,7 @@ class Session:
         self.capabilities = board
         self._phase = _Phase.SUBSCRIBING
 
-    def _acknowledged(self, request: _Request, ack: Ack, now: float) -> list[BridgeEvent]:
+    def _acknowledged(self, request: Request, ack: Ack, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.POLL:
             options = self._options
             idle = now - self._event_at > options.events_idle_after_s
@@ -385,7 +361,7 @@ class Session:
         self._output.forget()
         return lifted
 
-    def _refused(self, request: _Request, reason: NakReason, now: float) -> list[BridgeEvent]:
+    def _refused(self, request: Request, reason: NakReason, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.HELLO:
             raise SessionEndedError(LinkProblem.INCOMPATIBLE)
         if reason is NakReason.BUSY:

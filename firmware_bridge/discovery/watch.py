@@ -127,7 +127,8 @@ class NameSource:
         if self._uevents is None:
             time.sleep(timeout_s)
         elif select.select([self._uevents], [], [], timeout_s)[0]:
-            with contextlib.suppress(OSError):  # nothing more, or more than the kernel could keep for us
+            # OSError: there is nothing more, or there was more than the kernel could keep for us
+            with contextlib.suppress(OSError):
                 while self._uevents.recv(_UEVENT_BYTES):
                     pass
 
