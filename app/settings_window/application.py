@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from app.settings_window.assistant import Assistant
+from typing import TYPE_CHECKING
+
 from app.settings_window.bridge import Bridge
 from app.settings_window.computer import Computer
 from app.settings_window.edits import Edits
@@ -13,6 +14,9 @@ from app.settings_window.ports import CompanionPort, SettingsPort
 from app.settings_window.widgets import WheelGuard
 from app.settings_window.window import SettingsWindow, speech
 from app.settings_window.wording import Wording
+
+if TYPE_CHECKING:
+    from app.settings_window.assistant import Assistant
 
 
 class SettingsApp:
@@ -39,6 +43,8 @@ class SettingsApp:
 
     def start_assistant(self) -> None:
         """The first steps, over the window."""
+        from app.settings_window.assistant import Assistant
+
         if self.assistant is not None:
             self.assistant.close()
         self.assistant = Assistant(self.tools, self.window)

@@ -36,8 +36,6 @@ class HotkeyEditor:
             lambda tr: tr("No shortcut: {title}").format(title=tr(field.title)),
         )
         words.say(self.edit.setAccessibleName, lambda tr: tr(field.title))
-        if isinstance(self.focus, QLineEdit):
-            words.say(self.focus.setPlaceholderText, lambda tr: tr("Press the keys"))
         self.edit.editingFinished.connect(self._told)
         self.clear.clicked.connect(self._cleared)
         layout = QHBoxLayout(self.widget)

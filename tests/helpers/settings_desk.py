@@ -11,7 +11,7 @@ from pathlib import Path
 # Before Qt is imported; tests of a real display set it themselves.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication
 
 from app.doctor.report import CheckStatus, Finding
 from app.i18n import Language
@@ -146,16 +146,11 @@ class SettingsDesk:
         settle(0.02)
 
 
-def settle(seconds: float = 0.15) -> None:
+def settle(seconds: float = 0.06) -> None:
     """Let Qt and the tasks of a page come to rest."""
     from PySide6.QtTest import QTest
 
     QTest.qWait(round(seconds * 1000))
-
-
-def shown(root: QWidget) -> list[QWidget]:
-    """`root` and all widgets in it that can be seen, also those that have to be scrolled to."""
-    return [w for w in (root, *root.findChildren(QWidget)) if w.isVisibleTo(root.window())]
 
 
 def application() -> QApplication:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import app.doctor
 import app.settings_window
 from app.companion.personas import shipped_personas
 from app.i18n import Language
@@ -43,6 +44,28 @@ def texts_of_models() -> set[str]:
             if not isinstance(choice.value, Language)  # called by its own name
         }
     return texts - {""}
+
+
+def texts_of_checks() -> set[str]:
+    """What the checks of the doctor say without a number or a name in it: subjects, findings, fixes."""
+    texts: set[str] = set()
+    for file in Path(app.doctor.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
+                texts |= _constants(node.args)
+            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "fix":
+                texts |= _constants([node.value])
+    return texts
+
+
+def _constants(nodes: Iterable[ast.expr]) -> set[str]:
+    values = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return {value for value in values if isinstance(value, str)}
+
+
+def every_text() -> set[str]:
+    """What the catalog holds."""
+    return texts_in_code() | texts_of_models() | texts_of_checks()
 
 
 def _all_fields() -> Iterator[FieldSpec]:

@@ -3,53 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractSpinBox,
-    QComboBox,
-    QKeySequenceEdit,
-    QLabel,
-    QLineEdit,
-    QListWidget,
-    QPlainTextEdit,
-    QProgressBar,
-    QScrollBar,
-    QWidget,
-)
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
 
 from app.i18n import Language
 from app.settings_window.labels import Place
-from app.settings_window.lights_view import LightsView
-from app.settings_window.oled_view import OledView
 from app.settings_window.window import speech
-from tests.helpers.settings_desk import SettingsDesk, settle, shown
-
-CONTROLS = (
-    QAbstractButton, QAbstractSpinBox, QComboBox, QKeySequenceEdit, QLineEdit, QListWidget, QPlainTextEdit,
-)  # fmt: skip
-PICTURES = (OledView, LightsView, QProgressBar)
-
-
-def is_own(widget: QWidget) -> bool:
-    """Not a part that a control of Qt is made of, nor the scroll bar that the wheel moves."""
-    if isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_"):
-        return False
-    return not isinstance(widget.parent(), QAbstractSpinBox | QComboBox | QLineEdit | QListWidget)
-
-
-def controls(root: QWidget) -> Iterator[QWidget]:
-    for widget in shown(root):
-        if isinstance(widget, CONTROLS) and is_own(widget):
-            yield widget
-
-
-def describe(widget: QWidget) -> str:
-    text = getattr(widget, "text", lambda: "")()
-    return f"{type(widget).__name__} {widget.accessibleName()!r} {text!r}"
+from tests.helpers.settings_desk import SettingsDesk, settle
+from tests.helpers.settings_layout import PICTURES, controls, cut_off, describe
 
 
 def test_every_control_has_a_name_and_the_pictures_too(desk: SettingsDesk) -> None:
@@ -108,49 +70,6 @@ def test_tab_goes_through_every_control_of_a_page(desk: SettingsDesk, place: Pla
     seen |= {w.focusProxy() for w in seen if w.focusProxy()}
     missing = [describe(w) for w in wanted if w not in seen]
     assert not missing
-
-
-def cut_off(root: QWidget) -> list[str]:
-    """Labels, buttons and fields whose text needs more room than they have."""
-    found = []
-    for widget in shown(root):
-        if isinstance(widget, QLabel) and widget.text():
-            found += _cut_label(widget)
-        elif isinstance(widget, QAbstractButton | QComboBox | QAbstractSpinBox) and is_own(widget):
-            if widget.width() < widget.minimumSizeHint().width() or (
-                widget.height() < widget.minimumSizeHint().height() - 1
-            ):
-                found.append(f"{describe(widget)} {widget.size()} < {widget.minimumSizeHint()}")
-            if isinstance(widget, QAbstractSpinBox):
-                line = widget.lineEdit()
-                needs = line.fontMetrics().horizontalAdvance(line.displayText())
-                if needs > line.width():
-                    found.append(f"{describe(widget)}: text {needs} in {line.width()}")
-        found += _outside(widget, root)
-    return found
-
-
-def _cut_label(label: QLabel) -> list[str]:
-    if label.wordWrap():
-        width = label.width() - label.contentsMargins().left()
-        longest = max(
-            (label.fontMetrics().horizontalAdvance(word) for word in label.text().split()),
-            default=0,
-        )
-        is_cut = label.height() < label.heightForWidth(label.width()) - 1
-        is_cut |= label.text().isascii() and longest > width + 2
-    else:
-        is_cut = label.sizeHint().width() > label.width() + 1
-    return [f"{describe(label)} {label.size()}"] if is_cut else []
-
-
-def _outside(widget: QWidget, root: QWidget) -> list[str]:
-    """What a parent cuts off at its right side."""
-    parent = widget.parentWidget()
-    if widget is root or parent is None or not is_own(widget) or not isinstance(widget, CONTROLS):
-        return []
-    inside = QRect(QPoint(0, 0), parent.size())
-    return [] if widget.geometry().right() <= inside.right() + 1 else [f"{describe(widget)} is cut"]
 
 
 @pytest.mark.parametrize("language", Language)

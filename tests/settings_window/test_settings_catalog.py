@@ -14,11 +14,11 @@ from babel.messages.pofile import read_po
 import assets
 from app.companion.personas import shipped_personas
 from app.i18n import Catalog, Language, translation
-from tests.helpers.settings_texts import texts_in_code, texts_of_models
+from tests.helpers.settings_texts import every_text
 
 FOLDER = Path(assets.__path__[0]) / "locale" / "zh_CN" / "LC_MESSAGES"
 # The same in both languages.
-NAMES = {"%", "Colemak", "Dvorak"}
+NAMES = {"%", "Colemak", "Dvorak", "OpenRGB", "python", "torch"}
 
 
 def messages() -> dict[str, str]:
@@ -28,7 +28,7 @@ def messages() -> dict[str, str]:
 
 
 def test_every_text_is_translated() -> None:
-    wanted = texts_in_code() | texts_of_models()
+    wanted = every_text()
     missing = sorted(text for text in wanted if not messages().get(text))
     assert not missing, (
         f"add them to {FOLDER / 'settings.po'}, then: "
@@ -37,7 +37,7 @@ def test_every_text_is_translated() -> None:
 
 
 def test_nothing_is_translated_that_is_not_said() -> None:
-    assert set(messages()) <= texts_in_code() | texts_of_models()
+    assert set(messages()) <= every_text()
 
 
 def test_translations_are_chinese_and_keep_the_places() -> None:

@@ -44,10 +44,13 @@ def edits(desk: SettingsDesk) -> Edits:
 # ---------------------------------------------------------------- generated rows
 
 
+SAMPLES = {"night_from": "07:00", "night_to": "07:00", "openrgb_host": "127.0.0.2"}
+
+
 def other_value(row: SettingRow) -> object:
     """Something else that the field allows, put into its control as a person would."""
     focus = row.editor.focus
-    if row.field.path[-1] == "layout":
+    if row.field.path[-1].endswith("layout"):
         assert isinstance(focus, QComboBox)
         focus.setCurrentText("German")
         return "de"
@@ -65,7 +68,7 @@ def other_value(row: SettingRow) -> object:
         application().sendEvent(focus, QFocusEvent(QEvent.Type.FocusOut))
         return ("one", "two")
     assert isinstance(focus, QLineEdit)
-    text = "07:00" if "night" in row.field.name else "abc"
+    text = SAMPLES.get(row.field.path[-1], "abc")
     focus.setText(text)
     focus.editingFinished.emit()
     return Path(text) if row.field.kind is FieldKind.FILE else text

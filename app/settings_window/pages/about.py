@@ -16,7 +16,7 @@ from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Make
 
 # What the window and the companion stand on; the licence is read from the installed package.
-_PARTS = ("PySide6-Essentials", "pydantic", "tokenizers", "torch", "hidapi", "pystray", "pillow")
+PARTS = ("PySide6-Essentials", "pydantic", "tokenizers", "torch", "hidapi", "pystray", "pillow")
 _LONGEST_LICENSE = 60  # some packages give the whole text
 
 
@@ -54,7 +54,7 @@ class AboutPage(PageView):
         self.add(again)
         self.add_heading(lambda tr: tr("Built with"))
         parts = Card()
-        for name in _PARTS:
+        for name in PARTS:
             parts.add(_fact(label(self.words, _named(name)), _version_of(name)))
         self.add(parts)
         self.finish()

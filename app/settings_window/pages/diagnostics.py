@@ -78,10 +78,10 @@ class DiagnosticsPage(PageView):
         row = QVBoxLayout()
         row.setSpacing(GAP // 4)
         row.addWidget(label(self._row_words, _head(finding)))
-        row.addWidget(label(self._row_words, lambda _: finding.text, "hint"))
+        row.addWidget(label(self._row_words, lambda tr: tr(finding.text), "hint"))
         if finding.fix:
             part = "problem" if finding.status is CheckStatus.ERROR else "hint"
-            row.addWidget(label(self._row_words, lambda _: f"→ {finding.fix}", part))
+            row.addWidget(label(self._row_words, lambda tr: f"→ {tr(finding.fix)}", part))
         return row
 
     def _copy(self) -> None:
@@ -104,10 +104,13 @@ class DiagnosticsPage(PageView):
 
 def _head(finding: Finding) -> Make:
     """A sign and a word for the state, so that neither colour nor shape alone tells it."""
-    return lambda tr: (
-        f"{_SIGNS[finding.status]}  {tr(finding.subject.capitalize())}: "
-        + status_text(tr, finding.status)
-    )
+
+    def make(tr: Translate) -> str:
+        subject = tr(finding.subject)
+        state = status_text(tr, finding.status)
+        return f"{_SIGNS[finding.status]}  {subject[:1].upper()}{subject[1:]}: {state}"
+
+    return make
 
 
 def status_text(tr: Translate, status: CheckStatus) -> str:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of every page in both languages and colours, at 100 and 200 %, kept to be looked at.
+
+They lie in artefacts/settings (git-ignored). A machine can tell what is cut off; how it looks, a person must.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.settings_window.first_steps import Step
+from app.settings_window.labels import Place
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENES = len(Place) + len(Step)
+LOOKS = 4
+
+
+def draw(folder: Path, scale: str, *prefix: str, platform: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "tests.helpers.settings_pictures", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "QT_QPA_PLATFORM": platform, "QT_SCALE_FACTOR": scale},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list(folder.glob("*.png"))) == SCENES * LOOKS
+
+
+@pytest.mark.parametrize("scale", ["1", "1.5", "2"])
+def test_every_page_at_every_scale(scale: str) -> None:
+    draw(ROOT / "artefacts" / "settings" / f"offscreen-{scale}", scale, platform="offscreen")
+
+
+@pytest.mark.skipif(shutil.which("xvfb-run") is None, reason="needs Xvfb")
+def test_every_page_on_a_real_x_server() -> None:
+    screen = ("xvfb-run", "-a", "-s", "-screen 0 1600x1200x24")
+    draw(ROOT / "artefacts" / "settings" / "x11-1", "1", *screen, platform="xcb")
