@@ -5,46 +5,51 @@ from __future__ import annotations
 
 import click
 
-from app.commands.keyboards import candidates_of, device_list
+from app.commands.keyboards import candidates_of, device_list, lock_folder
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.discovery.detect import detect
-from firmware_bridge.discovery.system import make_transport
+from firmware_bridge.discovery.opener import watched
+from firmware_bridge.discovery.system import make_transport, system_node_watch
+from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.errors import TransportError
+from firmware_bridge.processes import ProcessTable
 from firmware_bridge.transport.hid_library import load_hid_library
 
 
 @click.command()
-@click.option("--all", "show_all", is_flag=True, help="List also what is no keyboard for Thock.")
+@click.option("--all", "show_all", is_flag=True, help="Tell everything of the others too.")
 @click.option(
     "--ask", is_flag=True,
     help="Open each that matches and ask what it is: one VIA question, one of our own.",
 )  # fmt: skip
 def command(show_all: bool, ask: bool) -> None:
-    """List the connected keyboards and say why each does or does not match.
+    """List what is connected and say why each is or is not a keyboard for Thock.
 
     Without --ask nothing is opened and nothing is sent.
     """
     with device_list() as watch:
         found = candidates_of(watch)
-        shown = [c for c in found if show_all or c.matches]
-        for candidate in shown:
+        matching = [candidate for candidate in found if candidate.matches]
+        for candidate in matching:
             click.echo(_describe(candidate))
-            if ask and candidate.matches:
-                click.echo(f"    asked: {_ask(candidate)}")
-    if not shown:
-        click.echo(f"no keyboard for Thock among {len(found)} interfaces and ports.")
-    if len(shown) < len(found):
-        click.echo(f"{len(found) - len(shown)} others; --all lists them with the reason.")
+            program = ProcessTable().who_has_open(candidate.path)
+            if program is not None:
+                click.echo(f"    {program} has it open")
+            if ask:
+                click.echo(f"    asked: {_ask(candidate, watch)}")
+    if not matching:
+        click.echo(f"no keyboard for Thock among {len(found)} interfaces and ports:")
+    for candidate in found:
+        if not candidate.matches:
+            click.echo(_describe(candidate) if show_all else _in_short(candidate))
 
 
 def _describe(candidate: Candidate) -> str:
     who = candidate.identity
     mark = "yes" if candidate.matches else "no "
-    name = who.product or "unnamed device"
-    ids = f"{who.vendor_id:04x}:{who.product_id:04x}" if who.vendor_id else "no USB ids"
     place = f" at {who.location}" if who.location else ""
     lines = [
-        f"{mark} {name} ({who.transport} {ids}{place}, {candidate.path})",
+        f"{mark} {_name(candidate)} ({who.transport} {_ids(candidate)}{place}, {candidate.path})",
         f"    {candidate.reason}",
     ]
     if candidate.caution is not Caution.NONE:
@@ -52,11 +57,27 @@ def _describe(candidate: Candidate) -> str:
     return "\n".join(lines)
 
 
-def _ask(candidate: Candidate) -> str:
-    transport = make_transport(load_hid_library(), candidate)
+def _in_short(candidate: Candidate) -> str:
+    return f"no  {_name(candidate)} ({_ids(candidate)}): {candidate.reason}"
+
+
+def _name(candidate: Candidate) -> str:
+    return candidate.identity.product or "unnamed device"
+
+
+def _ids(candidate: Candidate) -> str:
+    who = candidate.identity
+    return f"{who.vendor_id:04x}:{who.product_id:04x}" if who.vendor_id else "no USB ids"
+
+
+def _ask(candidate: Candidate, watch: DeviceWatch) -> str:
+    others = system_node_watch(watch)
+    transport = watched(
+        make_transport(load_hid_library(), candidate, lock_folder()), candidate, others
+    )
     try:
         transport.open()
-        verdict = detect(transport, hello_allowed=candidate.caution is Caution.NONE)
+        verdict = detect(transport, hello_allowed=candidate.caution is Caution.NONE, others=others)
     except TransportError as error:
         return str(error)
     finally:

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
 
 from app.companion.lights_port import AnyKeyboard, Listener
-from app.config.paths import lights_file
+from app.config.paths import lights_file, runtime_folder
 from app.settings import LightsSettings
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.opener import DeviceOpener
@@ -25,6 +27,8 @@ from firmware_bridge.transport.hid_library import load_hid_library
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.stock_lights import StockLights
+
+_log = logging.getLogger(__name__)
 
 MakeLink = Callable[[Listener], Link]
 """Makes the link to a keyboard, given who listens to its events."""
@@ -64,6 +68,15 @@ def candidates_of(watch: DeviceWatch) -> Sequence[Candidate]:
         return watch.candidates()
     except TransportError as error:
         raise click.ClickException(str(error)) from error
+
+
+def lock_folder() -> Path | None:
+    """Where lock files of keyboards are, so that one Thock at a time uses each; None: there is no place."""
+    try:
+        return runtime_folder()
+    except OSError as error:
+        _log.warning("no locks on keyboards: %s", error)
+        return None
 
 
 def virtual_keyboard(keyboard: VirtualKeyboard) -> MakeLink:
@@ -112,7 +125,7 @@ def any_keyboard(
     """
     with device_list() as watch:
         opener = _opener(watch, chosen)
-        lights_opener = system_lights_opener(load_hid_library(), watch, opener)
+        lights_opener = system_lights_opener(load_hid_library(), watch, opener, lock_folder())
         store = BaselineStore(lights_file())
 
         def make(listener: Listener) -> AnyKeyboard:
@@ -146,7 +159,7 @@ def make_openrgb(lights: LightsSettings) -> OpenRgbLights:
 
 def _opener(watch: DeviceWatch, chosen: str) -> DeviceOpener:
     selected = find_chosen(candidates_of(watch), chosen) if chosen else None
-    return system_opener(load_hid_library(), watch, selected)
+    return system_opener(load_hid_library(), watch, selected, lock_folder())
 
 
 def _make_link(

@@ -97,14 +97,16 @@ def detect(
     *,
     via_first: bool = True,
     hello_allowed: bool = True,
+    insist: bool = False,
     ids: SessionIdSource | None = None,
     others: Others | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
     """What the device behind `transport` (open) is. Takes 0.01 s where it answers, 1 s at most.
 
-    `via_first` may be left out only for a board that had the module before. `others` tells of programs that
-    have it open; nothing is asked while they do, and no further question when they come.
+    `via_first` may be left out only for a board that had the module before. `insist`: the person chose the
+    device, so ask for the module also if VIA's question is answered in another language. `others` tells of
+    programs that have it open; nothing is asked while they do, and no further question when they come.
 
     Raises:
         DeviceBusyError: another program has it open, or talks to it.
@@ -112,7 +114,7 @@ def detect(
     """
     quiet = QuietTimes(others=others)
     interview = _Interview(transport, ids or random_session_ids(), quiet, clock)
-    return interview.hold(via_first, hello_allowed)
+    return interview.hold(via_first, hello_allowed, insist)
 
 
 class _Interview:
@@ -128,8 +130,9 @@ class _Interview:
         self._quiet = quiet
         self._clock = clock
         self._is_vial = is_vial(transport.identity)
+        self._is_foreign = False  # its answers to us are not to be told from answers to others
 
-    def hold(self, via_first: bool, hello_allowed: bool) -> Verdict:
+    def hold(self, via_first: bool, hello_allowed: bool, insist: bool) -> Verdict:
         transport = self._transport
         for _ in range(_DRAIN_REPORTS):
             if (report := transport.read(0.001)) is None:
@@ -140,7 +143,8 @@ class _Interview:
         if via_first and not is_serial and transport.report_length == _VIA_REPORT_BYTES:
             answer = self._ask_via()
             if isinstance(answer, Finding):
-                if answer is not Finding.SILENT:
+                self._is_foreign = answer is Finding.FOREIGN
+                if answer is not Finding.SILENT and not (self._is_foreign and insist):
                     return Verdict(Tier.NONE, answer, is_vial=self._is_vial)
             else:
                 version = answer
@@ -160,7 +164,7 @@ class _Interview:
             return Verdict(tier, found, version, self._is_vial, capabilities)
         if version is not None:  # whatever came back, it is VIA that did not know our request
             found = Finding.NO_MODULE
-        return Verdict(without, found, version, self._is_vial)
+        return Verdict(without, Finding.FOREIGN if self._is_foreign else found, version, self._is_vial)
 
     def _ask_via(self) -> int | Finding:
         """VIA's protocol version, or what came instead.
@@ -216,7 +220,7 @@ class _Interview:
 
     def _overhear(self, report: bytes) -> None:
         """A report that answers no question of ours."""
-        if self._quiet.notice(report, self._clock()):
+        if not self._is_foreign and self._quiet.notice(report, self._clock()):
             raise self._in_use()
 
     def _in_use(self) -> DeviceBusyError:

@@ -164,6 +164,7 @@ class DeviceOpener:
                 transport,
                 via_first=not had_module,
                 hello_allowed=candidate.caution is Caution.NONE or self._selected is not None,
+                insist=self._selected is not None,
                 others=self.others,
                 clock=self._clock,
             )

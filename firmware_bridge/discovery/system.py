@@ -6,7 +6,9 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
+from pathlib import Path
 
+from firmware_bridge.device_lock import LockedTransport
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.caution import load_caution_list
 from firmware_bridge.discovery.hid_scan import HidScan
@@ -28,35 +30,44 @@ def system_watch(library: HidLibrary) -> DeviceWatch:
     return DeviceWatch([HidScan(library.enumerate, load_caution_list()), SerialScan()])
 
 
-def make_transport(library: HidLibrary, candidate: Candidate) -> Transport:
-    """A transport of that device, not opened yet."""
+def make_transport(
+    library: HidLibrary, candidate: Candidate, locks: Path | None = None
+) -> Transport:
+    """A transport of that device, not opened yet. `locks` is a folder for lock files; None: without."""
     if candidate.identity.transport == SERIAL:
-        return SerialTransport(candidate.path, candidate.identity)
-    return HidTransport(
-        library,
-        HidInterface(os.fsencode(candidate.path), candidate.identity, candidate.report_length),
+        return SerialTransport(candidate.path, candidate.identity)  # locks by itself
+    path = os.fsencode(candidate.path)
+    transport = HidTransport(
+        library, HidInterface(path, candidate.identity, candidate.report_length)
     )
+    return transport if locks is None else LockedTransport(transport, locks)
 
 
 def system_opener(
-    library: HidLibrary, watch: DeviceWatch, selected: DeviceIdentity | None = None
+    library: HidLibrary,
+    watch: DeviceWatch,
+    selected: DeviceIdentity | None = None,
+    locks: Path | None = None,
 ) -> DeviceOpener:
-    """Opens the chosen keyboard, or the first with the Thock module."""
+    """Opens the chosen keyboard, or the first with the Thock module. `locks`: see `make_transport`."""
     return DeviceOpener(
-        watch.candidates, partial(make_transport, library), selected=selected,
+        watch.candidates, partial(make_transport, library, locks=locks), selected=selected,
         is_claimed=is_claimed if _ON_LINUX else lambda vendor, product: False,
-        node_watch=_node_watch(watch),
+        node_watch=system_node_watch(watch),
     )  # fmt: skip
 
 
 def system_lights_opener(
-    library: HidLibrary, watch: DeviceWatch, opener: DeviceOpener
+    library: HidLibrary, watch: DeviceWatch, opener: DeviceOpener, locks: Path | None = None
 ) -> LightsOpener:
     """Opens the first keyboard whose lights will do, of those that `opener` found to have no module."""
     return LightsOpener(
-        lambda: opener.with_lights, partial(make_transport, library), node_watch=_node_watch(watch)
+        lambda: opener.with_lights,
+        partial(make_transport, library, locks=locks),
+        node_watch=system_node_watch(watch),
     )
 
 
-def _node_watch(watch: DeviceWatch) -> NodeWatch | None:
+def system_node_watch(watch: DeviceWatch) -> NodeWatch | None:
+    """Tells of other programs on a keyboard; None on systems that do not."""
     return NodeWatch(lambda: watch.looks.count) if _ON_LINUX else None

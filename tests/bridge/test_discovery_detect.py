@@ -17,7 +17,7 @@ from firmware_bridge.protocol.frames import MAGIC, checksum
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from firmware_bridge.via.protocol import Command
 from tests.helpers.others import FakeOthers
-from tests.helpers.peers import PEERS, PeerRow, PeerTransport, row_of
+from tests.helpers.peers import PEERS, ModulePeer, PeerRow, PeerTransport, row_of
 from tests.helpers.via_peers import FORBIDDEN, ForbiddenWriteError
 
 
@@ -145,6 +145,19 @@ def test_a_device_of_another_protocol_version_has_the_module() -> None:
     verdict = detect(transport, clock=transport.clock)
     assert verdict.finding is Finding.MODULE
     assert verdict.capabilities is None
+
+
+@pytest.mark.parametrize("insist", [False, True])
+def test_a_device_that_speaks_another_language_is_asked_on_only_if_the_person_chose_it(
+    insist: bool,
+) -> None:
+    transport = PeerTransport(row_of("SignalRGB"))
+    verdict = detect(transport, insist=insist, clock=transport.clock)
+    assert (verdict.tier, verdict.finding) == (Tier.NONE, Finding.FOREIGN)
+    assert any(report.startswith(MAGIC) for report in transport.written) is insist
+    transport.peer = ModulePeer(transport.peer, 32)  # its own answer comes first
+    verdict = detect(transport, insist=insist, clock=transport.clock)
+    assert verdict.tier is (Tier.MODULE if insist else Tier.NONE)
 
 
 def test_the_virtual_keyboard_is_asked_without_via() -> None:

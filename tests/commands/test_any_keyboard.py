@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import pytest
 
-from app.commands.keyboards import any_keyboard
+from app.commands.keyboards import any_keyboard, lock_folder
+from app.config.paths import UnsafeFolderError
 from app.settings import LightsSettings
+from firmware_bridge.device_lock import LockedTransport
 from firmware_bridge.discovery.candidates import Candidate
 from firmware_bridge.discovery.watch import OwnLooks
 from firmware_bridge.events import BridgeEvent, LinkReady
@@ -50,12 +52,15 @@ class Shelf:
         del self._plugged[name]
         self._tell()
 
-    def make_transport(self, _library: object, candidate: Candidate) -> Transport:
+    def make_transport(
+        self, _library: object, candidate: Candidate, locks: Path | None = None
+    ) -> Transport:
         name = candidate.identity.product
         self.opened.append(name)
         transport = ScriptedTransport(self._plugged[name][1])
         transport.identity = candidate.identity
-        return transport
+        assert locks is not None
+        return LockedTransport(transport, locks)
 
     def start(self) -> None: ...
 
@@ -77,6 +82,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
     shelf = Shelf(tmp_path)
     monkeypatch.setattr("app.commands.keyboards.system_watch", lambda _library: shelf)
     monkeypatch.setattr("firmware_bridge.discovery.system.make_transport", shelf.make_transport)
+    monkeypatch.setattr("app.commands.keyboards.runtime_folder", lambda: tmp_path)
     monkeypatch.setattr("app.commands.keyboards.lights_file", lambda: tmp_path / "lights.json")
     return shelf
 
@@ -133,6 +139,15 @@ def test_the_chosen_keyboard_may_be_one_for_lights_only(shelf: Shelf) -> None:
         any_keyboard(LightsSettings(), chosen="nowhere"),
     ):
         pass
+
+
+@pytest.mark.expected_log("no locks on keyboards")
+def test_without_a_safe_place_for_locks_there_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsafe() -> Path:
+        raise UnsafeFolderError("not yours")
+
+    monkeypatch.setattr("app.commands.keyboards.runtime_folder", unsafe)
+    assert lock_folder() is None
 
 
 def test_without_stock_lights_a_board_is_asked_once_and_left_alone(shelf: Shelf) -> None:

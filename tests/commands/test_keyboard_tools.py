@@ -15,9 +15,11 @@ from app.commands.monitor import MonitoredTransport, describe_report
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkState
+from firmware_bridge.processes import ProcessTable
 from firmware_bridge.protocol.frames import Frame, FrameType, encode
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.others import FakeOthers
 
 KEYBOARD = Candidate(
     path="/dev/hidraw3",
@@ -58,8 +60,8 @@ def test_matches_are_listed_with_their_reason(monkeypatch: pytest.MonkeyPatch) -
     output = devices(monkeypatch, found=(KEYBOARD, MOUSE)).output
     assert "yes Corne (hid feed:0001 at 1-2, /dev/hidraw3)" in output
     assert "it has the raw HID usage FF60/61" in output
-    assert "Mouse" not in output
-    assert "1 others" in output
+    assert "no  Mouse (1234:5678): it has no raw HID usage" in output
+    assert "caution list" not in output
 
 
 def test_all_tells_why_the_others_do_not_match(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,16 +72,36 @@ def test_all_tells_why_the_others_do_not_match(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_no_keyboard_is_said_to_be_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "no keyboard for Thock" in devices(monkeypatch, found=(MOUSE,)).output
+    output = devices(monkeypatch, found=(MOUSE,)).output
+    assert "no keyboard for Thock among 1" in output
+    assert "no  Mouse" in output
 
 
 def test_asking_says_what_the_device_is(monkeypatch: pytest.MonkeyPatch) -> None:
     board = VirtualKeyboard()
     monkeypatch.setattr(
-        "app.commands.devices.make_transport", lambda _library, _c: VirtualTransport(board)
+        "app.commands.devices.make_transport", lambda _library, _c, _locks: VirtualTransport(board)
     )
+    monkeypatch.setattr("app.commands.devices.system_node_watch", lambda _watch: None)
     output = devices(monkeypatch, "--ask", found=(KEYBOARD,)).output
     assert "tier A: it has the Thock module; 128x32, 16 LEDs" in output
+
+
+def test_a_program_that_has_the_keyboard_open_is_named_and_nobody_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    board = VirtualKeyboard()
+    reports: list[bytes] = []
+    transport = VirtualTransport(board)
+    transport.write = reports.append  # type: ignore[method-assign]
+    monkeypatch.setattr("app.commands.devices.make_transport", lambda *_arguments: transport)
+    monkeypatch.setattr("app.commands.devices.system_node_watch", lambda _watch: FakeOthers("vial"))
+    monkeypatch.setattr("app.commands.devices.watched", lambda inner, _candidate, _watch: inner)
+    monkeypatch.setattr(ProcessTable, "who_has_open", lambda _table, _node: "vial")
+    output = devices(monkeypatch, "--ask", found=(KEYBOARD,)).output
+    assert "vial has it open" in output
+    assert "asked: vial is using the keyboard" in output
+    assert reports == []
 
 
 def test_a_keyboard_is_chosen_by_place_serial_number_or_path() -> None:
