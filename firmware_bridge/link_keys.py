@@ -16,7 +16,7 @@ from firmware_bridge.events import (
     SuggestionAccepted,
 )
 from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
-from firmware_bridge.protocol.messages import KeyRecord, KeyReport, RecordKind
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 
 _INDEX_RANGE = 0x10000
 

@@ -28,13 +28,13 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode, encode
+from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.messages import (
     NONCE_TRANSFORM,
     Ack,
     Caps,
     EventKinds,
     Hello,
-    KeyReport,
     Nak,
     NakReason,
     Parts,

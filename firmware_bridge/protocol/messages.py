@@ -14,12 +14,12 @@ from typing import ClassVar, Protocol, Self
 
 from firmware_bridge.errors import FrameError
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
+from firmware_bridge.protocol.fields import first_byte, pack_fields, unpack_fields
 from firmware_bridge.protocol.frames import FrameType
 
 NONCE_TRANSFORM = 0x4B434F54
 """CAPS carries the nonce of HELLO XOR this, so that an echo is never taken for an answer."""
 
-_KEY_EVENT = struct.Struct("<BBBHH")
 _CAPS = struct.Struct("<IBB6sBBBBBBHHBB")
 _PAIR = struct.Struct("<BB")
 
@@ -31,15 +31,6 @@ class EventKinds(enum.IntFlag):
     MACROS = 2
     CAPTURES = 4
     TYPING = 8
-
-
-class RecordKind(enum.IntEnum):
-    """What an event of a KEY frame tells of."""
-
-    KEY = 0
-    MACRO = 1
-    CAPTURE = 2
-    ACCEPT = 3
 
 
 class NakReason(enum.IntEnum):
@@ -74,25 +65,6 @@ class Parts(enum.IntFlag):
     SUBSCRIPTION = 8
 
 
-def _pack(layout: struct.Struct, name: str, *values: int | bytes) -> bytes:
-    try:
-        return layout.pack(*values)
-    except struct.error as error:
-        raise FrameError(name, str(error)) from None
-
-
-def _unpack(layout: struct.Struct, name: str, payload: bytes) -> tuple[int, ...]:
-    if len(payload) < layout.size:
-        raise FrameError(name, f"{len(payload)} bytes of payload, needs {layout.size}")
-    return layout.unpack_from(payload)
-
-
-def _first_byte(name: str, payload: bytes) -> int:
-    if not payload:
-        raise FrameError(name, "empty payload")
-    return payload[0]
-
-
 class Message(Protocol):
     """What every class below has."""
 
@@ -114,11 +86,11 @@ class Hello:
     high: int
 
     def pack(self) -> bytes:
-        return _pack(self._layout, "hello", self.nonce, self.low, self.high)
+        return pack_fields(self._layout, "hello", self.nonce, self.low, self.high)
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(*_unpack(cls._layout, "hello", payload))
+        return cls(*unpack_fields(cls._layout, "hello", payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +106,7 @@ class Caps:
         c = self.capabilities
         if not (0 <= c.protocol_low <= 15 and 0 <= c.protocol_high <= 15):
             raise FrameError("caps protocol", "a protocol version is 0..15")
-        return _pack(
+        return pack_fields(
             _CAPS, "caps", self.proof, c.protocol_low << 4 | c.protocol_high, c.report_length,
             c.uid, 1 if c.has_display else 0, c.width, c.height, c.rotation, c.columns, c.rows,
             c.led_count, c.features, c.ring_size, c.build,
@@ -187,64 +159,7 @@ class Subscribe:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(EventKinds(_first_byte("subscribe", payload) & 0x0F))
-
-
-@dataclass(frozen=True, slots=True)
-class KeyRecord:
-    """One event of a KEY frame. `captured`: the key went to the host only.
-
-    A macro has its number in `row`; an accept how many characters were typed, and in `column` the seq of
-    the ACCEPT frame that offered them. All else is 0 where there is no key. CAPTURE: pressed is its beginning.
-    """
-
-    pressed: bool
-    kind: RecordKind
-    row: int = field(repr=False)
-    column: int = field(repr=False)
-    keycode: int = field(repr=False)
-    device_ms: int
-    captured: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class KeyReport:
-    """Keyboard: 1..3 events (at N = 32). `first_index` numbers the events of a subscription."""
-
-    type: ClassVar[FrameType] = FrameType.KEY
-    _layout: ClassVar[struct.Struct] = struct.Struct("<HB")
-
-    first_index: int
-    dropped: int
-    events: tuple[KeyRecord, ...]
-
-    def pack(self) -> bytes:
-        return _pack(self._layout, "key", self.first_index, self.dropped) + b"".join(
-            _pack(
-                _KEY_EVENT, "key event", e.pressed | e.kind << 1 | e.captured << 4, e.row, e.column,
-                e.keycode, e.device_ms,
-            )
-            for e in self.events
-        )  # fmt: skip
-
-    @classmethod
-    def unpack(cls, payload: bytes) -> Self:
-        first_index, dropped = _unpack(cls._layout, "key", payload)
-        rest = payload[cls._layout.size :]
-        if not rest or len(rest) % _KEY_EVENT.size:
-            raise FrameError("key", f"{len(rest)} bytes hold no whole number of events")
-        events = []
-        for flags, row, column, keycode, device_ms in _KEY_EVENT.iter_unpack(rest):
-            kind = flags >> 1 & 7
-            if flags > 0x1F or kind > max(RecordKind):
-                raise FrameError("key kind", f"{flags} is reserved")
-            events.append(
-                KeyRecord(
-                    bool(flags & 1), RecordKind(kind), row, column, keycode, device_ms,
-                    captured=bool(flags & 0x10),
-                )
-            )  # fmt: skip
-        return cls(first_index, dropped, tuple(events))
+        return cls(EventKinds(first_byte("subscribe", payload) & 0x0F))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +175,11 @@ class TextRun:
     def pack(self) -> bytes:
         if not (self.text.isascii() and self.text.isprintable()):  # 20..7E
             raise FrameError("text", "printable ASCII only")
-        return _pack(_PAIR, "text", self.row, self.column) + self.text.encode("ascii")
+        return pack_fields(_PAIR, "text", self.row, self.column) + self.text.encode("ascii")
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        row, column = _unpack(_PAIR, "text", payload)
+        row, column = unpack_fields(_PAIR, "text", payload)
         characters = payload[_PAIR.size :]
         if not all(0x20 <= c <= 0x7E for c in characters):
             raise FrameError("text", "printable ASCII only")
@@ -282,11 +197,11 @@ class BitmapRun:
     data: bytes = field(repr=False)
 
     def pack(self) -> bytes:
-        return _pack(_PAIR, "bitmap", self.page, self.x) + self.data
+        return pack_fields(_PAIR, "bitmap", self.page, self.x) + self.data
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        page, x = _unpack(_PAIR, "bitmap", payload)
+        page, x = unpack_fields(_PAIR, "bitmap", payload)
         return cls(page, x, payload[_PAIR.size :])
 
 
@@ -303,7 +218,7 @@ class SetStatus:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        value = _first_byte("status", payload)
+        value = first_byte("status", payload)
         if value > max(Status):
             raise FrameError("status", f"{value} is reserved")
         return cls(Status(value))
@@ -322,7 +237,7 @@ class Release:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(Parts(_first_byte("release", payload) & 0x0F))
+        return cls(Parts(first_byte("release", payload) & 0x0F))
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +267,11 @@ class Offer:
     count: int
 
     def pack(self) -> bytes:
-        return _pack(self._layout, "accept", self.row, self.column, self.count)
+        return pack_fields(self._layout, "accept", self.row, self.column, self.count)
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(*_unpack(cls._layout, "accept", payload))
+        return cls(*unpack_fields(cls._layout, "accept", payload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,17 +290,17 @@ class Ack:
 
     def pack(self) -> bytes:
         if self.done is FrameType.SUBSCRIBE:
-            return _pack(self._layout, "ack", self.done, self.began_ms)
+            return pack_fields(self._layout, "ack", self.done, self.began_ms)
         return bytes((self.done,))
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        value = _first_byte("ack", payload)
+        value = first_byte("ack", payload)
         if value > max(FrameType):
             raise FrameError("ack type", f"{value} is reserved")
         if value != FrameType.SUBSCRIBE:
             return cls(FrameType(value))
-        return cls(FrameType.SUBSCRIBE, _unpack(cls._layout, "ack", payload)[1])
+        return cls(FrameType.SUBSCRIBE, unpack_fields(cls._layout, "ack", payload)[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,11 +313,11 @@ class Nak:
     reason: NakReason
 
     def pack(self) -> bytes:
-        return _pack(_PAIR, "nak", self.refused, self.reason)
+        return pack_fields(_PAIR, "nak", self.refused, self.reason)
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        refused, reason = _unpack(_PAIR, "nak", payload)
+        refused, reason = unpack_fields(_PAIR, "nak", payload)
         try:
             return cls(refused, NakReason(reason))
         except ValueError:

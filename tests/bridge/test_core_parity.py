@@ -18,7 +18,11 @@ from firmware_bridge.protocol.frames import (
     encode,
     payload_room,
 )
-from firmware_bridge.protocol.messages import EventKinds, KeyRecord, KeyReport, Subscribe
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport
+from firmware_bridge.protocol.messages import (
+    EventKinds,
+    Subscribe,
+)
 
 LENGTHS = st.sampled_from([32, 48, 64])
 CLIENT = 9

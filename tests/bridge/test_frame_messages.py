@@ -13,6 +13,7 @@ from firmware_bridge.errors import FrameError
 from firmware_bridge.lights.overlay import LightEffect, Rgb
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 from firmware_bridge.protocol.light_messages import (
     LightsFill,
     LightsForget,
@@ -28,15 +29,12 @@ from firmware_bridge.protocol.messages import (
     Caps,
     EventKinds,
     Hello,
-    KeyRecord,
-    KeyReport,
     Message,
     Nak,
     NakReason,
     Offer,
     Parts,
     Poll,
-    RecordKind,
     Release,
     SetStatus,
     Status,

@@ -21,6 +21,7 @@ from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.lights.overlay import LightEffect, Rgb
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.light_messages import (
     LightsFill,
     LightsForget,
@@ -34,7 +35,6 @@ from firmware_bridge.protocol.messages import (
     Caps,
     EventKinds,
     Hello,
-    KeyReport,
     Message,
     Nak,
     NakReason,

@@ -19,12 +19,10 @@ from firmware_bridge.events import (
 )
 from firmware_bridge.link_state import LinkProblem, SessionEndedError
 from firmware_bridge.protocol.frames import Frame, FrameType, encode
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 from firmware_bridge.protocol.messages import (
     Ack,
     EventKinds,
-    KeyRecord,
-    KeyReport,
-    RecordKind,
     Status,
 )
 from tests.helpers.session_lab import SessionLab, carry, ended, from_keyboard, lose, ready_lab

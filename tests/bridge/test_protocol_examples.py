@@ -8,7 +8,11 @@ import re
 from pathlib import Path
 
 from firmware_bridge.protocol.frames import Frame, FrameType, decode
-from firmware_bridge.protocol.messages import KeyReport, Nak, NakReason, RecordKind
+from firmware_bridge.protocol.key_messages import KeyReport, RecordKind
+from firmware_bridge.protocol.messages import (
+    Nak,
+    NakReason,
+)
 from firmware_bridge.protocol.serial_framing import encode_report
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.via.channel import ViaChannelTransport

@@ -11,10 +11,10 @@ from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.lights.overlay import LightEffect, Rgb
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.light_messages import LightsFill
 from firmware_bridge.protocol.messages import (
     EventKinds,
-    KeyReport,
     Message,
     SetStatus,
     Status,

@@ -8,14 +8,13 @@ import pytest
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.key_messages import KeyRecord, RecordKind
 from firmware_bridge.protocol.messages import (
     BitmapRun,
     EventKinds,
-    KeyRecord,
     NakReason,
     Offer,
     Parts,
-    RecordKind,
     Release,
     SetStatus,
     Status,

@@ -7,11 +7,10 @@ import pytest
 
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.protocol.capabilities import Feature
+from firmware_bridge.protocol.key_messages import KeyRecord, RecordKind
 from firmware_bridge.protocol.messages import (
     EventKinds,
-    KeyRecord,
     NakReason,
-    RecordKind,
     Subscribe,
 )
 from tests.helpers.bench import BOTH, CLIENT, Bench

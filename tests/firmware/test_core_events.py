@@ -6,7 +6,10 @@ from __future__ import annotations
 import pytest
 
 from firmware_bridge.firmware.virtual_core import BoardConfig
-from firmware_bridge.protocol.messages import EventKinds, KeyRecord, RecordKind
+from firmware_bridge.protocol.key_messages import KeyRecord, RecordKind
+from firmware_bridge.protocol.messages import (
+    EventKinds,
+)
 from tests.helpers.bench import Bench
 
 RING = 32

@@ -10,14 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from firmware_bridge.protocol.frames import Frame, FrameType
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 from firmware_bridge.protocol.messages import (
     Ack,
     EventKinds,
-    KeyRecord,
-    KeyReport,
     NakReason,
     Parts,
-    RecordKind,
 )
 from tests.helpers.bench import Bench
 

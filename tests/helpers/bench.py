@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.light_messages import LightsOff
 from firmware_bridge.protocol.messages import (
     Ack,
@@ -15,7 +16,6 @@ from firmware_bridge.protocol.messages import (
     Caps,
     EventKinds,
     Hello,
-    KeyReport,
     Message,
     Nak,
     NakReason,

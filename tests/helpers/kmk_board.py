@@ -18,7 +18,13 @@ from types import ModuleType
 from typing import Any
 
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
-from firmware_bridge.protocol.messages import EventKinds, KeyReport, Message, Subscribe, TextRun
+from firmware_bridge.protocol.key_messages import KeyReport
+from firmware_bridge.protocol.messages import (
+    EventKinds,
+    Message,
+    Subscribe,
+    TextRun,
+)
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 
 KMK = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "kmk"

@@ -14,7 +14,11 @@ from types import TracebackType
 from typing import Self
 
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
-from firmware_bridge.protocol.messages import KeyReport, Message, TextRun
+from firmware_bridge.protocol.key_messages import KeyReport
+from firmware_bridge.protocol.messages import (
+    Message,
+    TextRun,
+)
 from tests.helpers.qmk_build import HERE, HOST, SANITIZERS, compile_module
 
 CLIENT = 7

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.messages import (
     NONCE_TRANSFORM,
     Caps,
     Hello,
-    KeyReport,
 )
 from firmware_bridge.protocol.serial_framing import encode_report
 from tests.helpers.kmk_board import (
