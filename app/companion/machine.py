@@ -221,6 +221,8 @@ class CompanionMachine:
         if self._is_paused:
             self._keys.follow(event)
             return
+        if isinstance(event, KeyPressed):
+            self._sight.pressed(event)
         for edit, at in self._keys.take(event):
             self._mode.edited(edit, at)
 

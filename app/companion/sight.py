@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.companion.engine_watch import EngineWatch
-from app.companion.lights import LightRules
+from app.companion.key_lights import KeyLights
+from app.companion.lights import Cue, LightRules
 from app.companion.modes.base import Desk, Mode, View
 from app.companion.notice import Notice
 from app.companion.output import Output
@@ -16,9 +17,10 @@ from app.companion.picture import Size
 from app.companion.ports import KeyboardPort
 from app.companion.screen import Screen
 from app.companion.status_bar import Privacy, Situation
-from app.settings import Settings
+from app.settings import ModeName, Settings
 from firmware_bridge.display.spelling import is_plain
-from firmware_bridge.events import BridgeEvent
+from firmware_bridge.events import BridgeEvent, KeyPressed
+from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 
@@ -42,28 +44,39 @@ class Sight:
         self._rules = LightRules(desk.settings.lights)
         self._notice = Notice()
         self._board: Capabilities | None = None
+        letter = desk.palette[Cue.LETTER].fill
+        assert letter is not None
+        self._keys = KeyLights(load_layout(desk.settings.layout), letter)
+        self._keys_due: float | None = None
         self.out = Output(keyboard, self._screen, self._rules)
 
     @property
     def deadline(self) -> float | None:
         """When something changes by itself."""
-        times = (self._notice.deadline, self.out.deadline)
+        times = (self._notice.deadline, self.out.deadline, self._keys_due)
         return min((time for time in times if time is not None), default=None)
 
     def configure(self, settings: Settings) -> None:
         """Work by these settings from now on."""
         self._screen.configure(settings.display.text_size)
         self._rules.configure(settings.lights)
+        self._keys.configure(load_layout(settings.layout))
 
     def connect(self, board: Capabilities | None) -> None:
         """Another board is there, or none."""
         self._board = board
         if board is not None:
             self._screen.connect(board)
+            self._keys.connect(board)
+
+    def pressed(self, event: KeyPressed) -> None:
+        """A key went down where `event` says."""
+        self._keys.pressed(event)
 
     def forget(self) -> None:
-        """Forget what was drawn."""
+        """Forget what was drawn and lit."""
         self._screen.forget()
+        self._keys.forget()
 
     def notify(self, text: str, now: float) -> None:
         """Show `text` for a moment."""
@@ -76,6 +89,9 @@ class Sight:
     def show(self, scene: Scene, now: float) -> None:
         """Send what changed since the last time."""
         view = self._view(scene)
+        suggested = self._suggested(scene)
+        self._keys_due = self._keys.deadline(suggested, now)
+        view = replace(view, lights=self._keys.over(view.lights, suggested, now))
         self.out.send(view, self._situation(scene), self._desk.size, now)
 
     def foresee(
@@ -114,6 +130,11 @@ class Sight:
             self._fit(mode.needs_pixels)
             view = mode.view()
         return self._notice.over(view, desk.size)
+
+    def _suggested(self, scene: Scene) -> str:
+        """What the person may type next, if a suggestion is shown."""
+        is_shown = scene.mode.name is ModeName.SUGGEST and not scene.is_paused
+        return scene.mode.reply if is_shown and self._desk.engine_ready else ""
 
     def _fit(self, needs_pixels: bool) -> None:
         """Have the desk's size in the font that shows what is to be seen."""

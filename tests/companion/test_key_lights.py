@@ -7,10 +7,14 @@ import pytest
 
 from app.companion.key_lights import KeyLights
 from app.companion.lights import DARK, SlowLights
+from app.companion.messages import Pause
+from app.settings import Settings
 from firmware_bridge.events import KeyPressed
+from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.protocol.capabilities import Feature
+from tests.helpers.board_desk import BoardDesk
 from tests.helpers.companion import EVERYTHING, board
 
 US = load_layout("us")
@@ -95,3 +99,20 @@ def test_keys_that_are_no_longer_meant_go_out_at_once_and_others_come_at_a_safe_
     assert slow.due(11) == second
     slow.want(DARK)
     assert slow.due(11.1) == DARK
+
+
+def test_the_companion_lights_the_letters_of_its_best_suggestion_when_the_person_rests() -> None:
+    places = {(usage >> 4, usage & 15): usage for usage in range(0x04, 0x30)}
+    desk = BoardDesk(Settings(), BoardConfig(led_count=64, key_leds=places))
+    desk.type("up hel", gap_s=0.05)
+    desk.suggest(("p", 0.61), ("met", 0.2))
+    p = 0x13
+    orange = Rgb(115, 79, 0)
+    assert desk.leds[p] != orange
+    desk.advance(1.2)
+    assert desk.leds[p] == orange
+    desk.type("p", gap_s=0.01)
+    assert desk.leds[p] != orange, "it goes out at once"
+    desk.post(Pause())
+    desk.advance(1)
+    assert set(desk.leds) == {None}

@@ -165,5 +165,5 @@ def test_what_was_drawn_can_be_forgotten() -> None:
     size = screen.size(needs_pixels=True)
     bitmap(screen, view_of("秘密"), size)
     screen.forget()
-    assert screen._newest is None
+    assert not screen._drawn
     assert not size.font._glyphs
