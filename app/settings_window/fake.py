@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from app.config.store import Changes, merged
+from app.config.problems import Problem
+from app.config.store import Changes, Loaded, merged
 from app.settings import ModeName, Settings
 from app.settings_window.ports import (
     Answer,
@@ -30,11 +31,12 @@ class FakeSettings:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self._stored = self.settings.model_dump(mode="json", exclude_defaults=True)
+        self.problems: tuple[Problem, ...] = ()
         self.refuse = ""
         self._listeners: list[Callable[[Settings], None]] = []
 
-    def load(self) -> Settings:
-        return self.settings
+    def load(self) -> Loaded:
+        return Loaded(self.settings, self.problems)
 
     def change(self, changes: Changes) -> Settings:
         if self.refuse:
@@ -137,6 +139,9 @@ class FakeCompanion:
 
     def set_mode(self, mode: ModeName) -> None:
         self.become(replace(self.view, mode=mode.value))
+
+    def reply(self) -> str:
+        return "An answer of before."
 
     def forget(self) -> None:
         self.forgotten += 1

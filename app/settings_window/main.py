@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from app.log import set_up_logging
 from app.settings_window.application import SettingsApp
 from app.settings_window.companion_link import CompanionLink
+from app.settings_window.first_steps import FirstRun
 from app.settings_window.labels import Place
 from app.settings_window.ports import SettingsRefusedError
 from app.settings_window.window import ASK
@@ -46,11 +47,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"thock settings: {error}", file=sys.stderr)
         return 1
     link.start()
-    if page == FIRST_STEPS:
-        window.window.show()
+    first_run = FirstRun()
+    window.window.open_place(page)
+    if page == FIRST_STEPS or first_run.is_due:
+        first_run.note()
         window.start_assistant()
-    else:
-        window.window.open_place(page)
     signal.signal(signal.SIGINT, lambda _n, _f: app.quit())
     signal.signal(signal.SIGTERM, lambda _n, _f: app.quit())
     awake = QTimer()  # Qt's loop runs no Python, and so no signal handler, while nothing happens

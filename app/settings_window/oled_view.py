@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRect, QSize, Qt
+import math
+
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QResizeEvent, qRgb
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -49,11 +51,11 @@ class OledView(QWidget):
     def resizeEvent(self, _event: QResizeEvent) -> None:
         self._fit()
 
-    def picture_rect(self) -> QRect:
+    def picture_rect(self) -> QRectF:
         """Where the pixels lie in the widget."""
-        size = self._image.size() * self._scale(self.width())
-        left = (self.width() - size.width()) // 2
-        return QRect(left, _BEZEL_PX, size.width(), size.height())
+        scale = self._scale(self.width())
+        width, height = self._image.width() * scale, self._image.height() * scale
+        return QRectF((self.width() - width) / 2, _BEZEL_PX, width, height)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self.frame is None:
@@ -65,21 +67,25 @@ class OledView(QWidget):
         rect = self.picture_rect()
         edge = _BEZEL_PX
         painter.drawRoundedRect(rect.adjusted(-edge, -edge, edge, edge), 6, 6)
-        painter.drawImage(rect, self._image)
+        painter.drawImage(rect, self._image, QRectF(self._image.rect()))
         painter.end()
 
     def _fit(self) -> None:
         """As high as the scale that the width allows."""
         self.setFixedHeight(self._size(self._scale(self.width())).height())
 
-    def _scale(self, width: int) -> int:
+    def _scale(self, width: int) -> float:
+        """A pixel of the display in device-independent pixels: a whole number of those of the screen."""
         if self.frame is None:
             return 1
-        return max(1, min(_LARGEST_SCALE, (width - 2 * _BEZEL_PX) // self.frame.width))
+        ratio = self.devicePixelRatio()
+        fits = math.floor((width - 2 * _BEZEL_PX) * ratio / self.frame.width)
+        return max(1, min(fits, math.floor(_LARGEST_SCALE * ratio))) / ratio
 
-    def _size(self, scale: int) -> QSize:
+    def _size(self, scale: float) -> QSize:
         width, height = (128, 32) if self.frame is None else (self.frame.width, self.frame.height)
-        return QSize(width * scale + 2 * _BEZEL_PX, height * scale + 2 * _BEZEL_PX)
+        across, down = math.ceil(width * scale), math.ceil(height * scale)
+        return QSize(across + 2 * _BEZEL_PX, down + 2 * _BEZEL_PX)
 
 
 def image_of(frame: BitmapFrame) -> QImage:

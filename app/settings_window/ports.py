@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from app.config.store import Changes
+from app.config.store import Changes, Loaded
 from app.settings import ModeName, Settings
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.lights.overlay import LightOverlay
@@ -100,8 +100,12 @@ class SettingsRefusedError(Exception):
 class SettingsPort(Protocol):
     """Where the settings live: in the running companion, else in the file."""
 
-    def load(self) -> Settings:
-        """The settings in force; what in the file could not be used is left out."""
+    def load(self) -> Loaded:
+        """The settings in force, and what in the file could not be used.
+
+        Raises:
+            SettingsRefusedError: they cannot be read.
+        """
         ...
 
     def change(self, changes: Changes) -> Settings:
@@ -156,6 +160,10 @@ class CompanionPort(Protocol):
 
     def set_mode(self, mode: ModeName) -> None:
         """Until the next start; the setting stays as it is."""
+        ...
+
+    def reply(self) -> str:
+        """The last answer of the model in full; empty for none."""
         ...
 
     def forget(self) -> None:

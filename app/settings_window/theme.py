@@ -54,7 +54,7 @@ _DARK = {
     QPalette.ColorRole.BrightText: "#ffffff",
     QPalette.ColorRole.ToolTipBase: "#36363c",
     QPalette.ColorRole.ToolTipText: "#f0f0f3",
-    QPalette.ColorRole.Highlight: "#2f7fd1",
+    QPalette.ColorRole.Highlight: "#2070c0",
     QPalette.ColorRole.HighlightedText: "#ffffff",
     QPalette.ColorRole.Accent: "#62abf0",
     QPalette.ColorRole.Link: "#7ab8f5",
@@ -136,6 +136,9 @@ def style_sheet(palette: QPalette) -> str:
         }}
         QFrame[part="found"] {{ background: {chosen}; border-radius: {CARD_RADIUS}px; }}
         QFrame[part="line"] {{ background: {edge}; border: none; }}
+        QLabel[part="banner"] {{
+            background: {chosen}; padding: 8px 12px; border-bottom: 1px solid {edge};
+        }}
         QFrame[part="bar"] {{ background: palette(alternate-base); border-top: 1px solid {edge}; }}
         QWidget[part="side"] {{ background: palette(alternate-base); }}
         QListWidget[part="places"] {{

@@ -53,7 +53,9 @@ class SettingsWindow(QWidget):
         self.navigation = Navigation(tools.edits.fields, self._words)
         self.navigation.chosen.connect(self.go_to)
         self._stack = QStackedWidget()
-        self._banner = label(self._words, self._banner_text, "banner")
+        self.away = label(self._words, _away_text, "banner")
+        self.problems = label(self._words, self._problems_text, "banner")
+        self.problems.setVisible(bool(tools.edits.problems))
         self._done = label(self._words, self._done_text)
         self.undo_button = button(self._words, lambda tr: tr("Undo"))
         self.undo_button.clicked.connect(self.undo)
@@ -118,7 +120,8 @@ class SettingsWindow(QWidget):
         below.addWidget(self.undo_button)
         right = QVBoxLayout()
         right.setSpacing(0)
-        right.addWidget(self._banner)
+        right.addWidget(self.away)
+        right.addWidget(self.problems)
         right.addWidget(self._stack, 1)
         right.addWidget(self._bar)
         across = QHBoxLayout(self)
@@ -166,11 +169,11 @@ class SettingsWindow(QWidget):
             QApplication.installTranslator(self._qt_texts)
 
     def _companion_changed(self, view: CompanionView) -> None:
-        self._banner.setText(self._banner_text(self._words.tr))
-        self._banner.setVisible(view.presence is Presence.AWAY)
+        self.away.setVisible(view.presence is Presence.AWAY)
 
-    def _banner_text(self, tr: Translate) -> str:
-        return tr("Thock does not run now. What you set here holds when it starts.")
+    def _problems_text(self, tr: Translate) -> str:
+        lines = [f"⚠ {problem}" for problem in self._tools.edits.problems]
+        return "\n".join([tr("Not all of the settings file could be used:"), *lines])
 
     def _done_text(self, tr: Translate) -> str:
         last = self._tools.edits.last
@@ -180,3 +183,7 @@ class SettingsWindow(QWidget):
             return tr("Changed: several settings")
         title = tr(self._tools.edits.field(last.path).title)
         return tr("Changed: {title}").format(title=title)
+
+
+def _away_text(tr: Translate) -> str:
+    return tr("Thock does not run now. What you set here holds when it starts.")

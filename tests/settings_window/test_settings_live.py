@@ -124,10 +124,10 @@ def test_the_widget_paints_the_bits_of_the_panel(live: Live, qtbot: QtBot) -> No
     assert preview.oled.frame is not None
     image = preview.oled.grab().toImage()
     rect = preview.oled.picture_rect()
-    scale = rect.width() // preview.oled.frame.width
+    scale = rect.width() / preview.oled.frame.width
     for y, bits in enumerate(pixel_rows(preview.oled.frame)):
         for x, bit in enumerate(bits):
-            at = rect.left() + x * scale + scale // 2, rect.top() + y * scale + scale // 2
+            at = int(rect.left() + (x + 0.5) * scale), int(rect.top() + (y + 0.5) * scale)
             assert (image.pixel(*at) == ON) == bool(bit), (x, y)
 
 
@@ -199,7 +199,7 @@ def test_the_window_outlives_the_companion_and_finds_the_next(
     bridge = live.app.tools.bridge
     live.program.stop()
     qtbot.waitUntil(lambda: bridge.view.presence is Presence.AWAY, timeout=WAIT_MS)
-    assert live.window._banner.isVisible()
+    assert live.window.away.isVisible()
     assert live.app.tools.edits.change(("chat", "max_tokens"), 7) is None
     store = SettingsStore(tmp_path / "settings.toml")
     assert store.load().settings.chat.max_tokens == 7
@@ -212,6 +212,6 @@ def test_the_window_outlives_the_companion_and_finds_the_next(
 def test_without_a_companion_the_file_is_read_and_written(tmp_path: Path) -> None:
     store = SettingsStore(tmp_path / "settings.toml")
     link = CompanionLink(tmp_path, store)
-    assert link.load() == Settings()
+    assert link.load().settings == Settings()
     assert link.change({"chat": {"max_tokens": 5}}).chat.max_tokens == 5
     assert store.load().settings.chat.max_tokens == 5

@@ -17,7 +17,7 @@ from app.models.errors import DownloadError
 from app.models.store import InstalledModel
 from app.settings_window.assistant import Assistant
 from app.settings_window.assistant_steps import KeyboardStep, ModelStep, PermissionStep, TrialStep
-from app.settings_window.first_steps import Situation, Step, locked_among
+from app.settings_window.first_steps import FirstRun, Situation, Step, locked_among
 from app.settings_window.labels import Place
 from app.settings_window.memory_plan import Fit, plan_for, plan_of
 from app.settings_window.pages.engine import EnginePage
@@ -238,3 +238,13 @@ def test_nothing_is_asked_where_nothing_is_missing(desk: SettingsDesk, qtbot: Qt
     assert isinstance(assistant.view, TrialStep)
     assistant.back.click()
     assert assistant.step is Step.WELCOME
+
+
+def test_the_first_steps_come_once(tmp_path: Path) -> None:
+    folder = tmp_path / "state"
+    assert FirstRun(folder).is_due
+    FirstRun(folder).note()
+    assert not FirstRun(folder).is_due
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    FirstRun(blocked).note()  # no folder can be made there

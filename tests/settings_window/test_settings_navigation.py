@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QPalette
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
+from pytestqt.qtbot import QtBot
 
+from app.config.problems import Problem
 from app.i18n import Language
 from app.settings import Appearance, Settings
+from app.settings_window.application import SettingsApp
 from app.settings_window.edits import Edits
+from app.settings_window.fake import FakeCompanion, FakeSettings
 from app.settings_window.labels import Place
 from app.settings_window.pages.status import StatusPage
+from app.settings_window.theme import mixed, trouble_colour
 from firmware_bridge.protocol.messages import Status
-from tests.helpers.settings_desk import SettingsDesk, settle
+from tests.helpers.settings_desk import FakeComputer, SettingsDesk, application, settle
 
 
 def stored(desk: SettingsDesk) -> Settings:
@@ -92,3 +100,48 @@ def test_a_busy_companion_can_be_cancelled(desk: SettingsDesk) -> None:
     assert page.ask.send.text() == "Cancel"
     page.ask.send.click()
     assert not desk.companion.view.is_busy
+
+
+def test_what_the_file_could_not_give_is_told(tmp_path: Path, qtbot: QtBot) -> None:
+    settings = FakeSettings()
+    settings.problems = (Problem("line 3", "not TOML; it was left out"),)
+    window = SettingsApp(settings, FakeCompanion(), FakeComputer(tmp_path).computer()).window
+    qtbot.addWidget(window)
+    window.show()
+    assert "line 3: not TOML; it was left out" in window.problems.text()
+
+
+@pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
+def test_every_text_has_contrast(desk: SettingsDesk, appearance: Appearance) -> None:
+    """WCAG 2.2, criterion 1.4.3: 4.5:1 for text."""
+    edits(desk).change(("general", "appearance"), appearance)
+    palette = application().palette()
+    role = QPalette.ColorRole
+    window, base = palette.color(role.Window), palette.color(role.Base)
+    card = mixed(palette, role.WindowText, role.Window, 0.05)
+    hint = mixed(palette, role.WindowText, role.Window, 0.72)
+    pairs = [
+        (palette.color(role.WindowText), window),
+        (palette.color(role.Text), base),
+        (palette.color(role.ButtonText), palette.color(role.Button)),
+        (palette.color(role.HighlightedText), palette.color(role.Highlight)),
+        (palette.color(role.PlaceholderText), base),
+        (hint, window),
+        (hint, card),
+        (trouble_colour(palette), window),
+        (trouble_colour(palette), card),
+    ]
+    for text, ground in pairs:
+        assert contrast(text, ground) >= 4.5, (text.name(), ground.name())
+
+
+def contrast(one: QColor, other: QColor) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: QColor) -> float:
+    parts = (
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.getRgbF()[:3]
+    )  # type: ignore[union-attr]
+    return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))

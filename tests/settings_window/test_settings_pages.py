@@ -186,7 +186,7 @@ def test_status_tells_the_state_and_commands(desk: SettingsDesk) -> None:
 def test_without_a_companion_nothing_pretends(desk: SettingsDesk) -> None:
     for page in desk.pages():
         desk.companion.become(CompanionView())
-        assert desk.window._banner.isVisible()
+        assert desk.window.away.isVisible()
         if isinstance(page, StatusPage):
             assert not page.ask.send.isEnabled()
             assert not page.mode.isEnabled()
@@ -205,6 +205,13 @@ def test_a_question_is_answered_and_forgotten(desk: SettingsDesk) -> None:
     assert QGuiApplication.clipboard().text() == "secret question"
     desk.page(Place.ABOUT)
     assert "secret" not in page.ask.answer.text()
+
+
+def test_the_last_answer_is_copied_on_demand(desk: SettingsDesk) -> None:
+    page = desk.page(Place.STATUS)
+    assert isinstance(page, StatusPage)
+    page.copy.click()
+    assert QGuiApplication.clipboard().text() == "An answer of before."
 
 
 def test_privacy_pauses_and_forgets(desk: SettingsDesk) -> None:
@@ -278,6 +285,16 @@ def test_a_shortcut_is_pressed_to_set_it(desk: SettingsDesk) -> None:
     assert stored(desk).hotkeys.cancel == "<ctrl>+<shift>+<f5>"
     row.editor.clear.click()  # type: ignore[attr-defined]
     assert stored(desk).hotkeys.cancel == ""
+
+
+def test_two_settings_with_one_shortcut_are_told(desk: SettingsDesk) -> None:
+    page = desk.page(Place.HOTKEYS)
+    assert isinstance(page, HotkeysPage)
+    assert not page.conflicts.isVisible()
+    edits(desk).change(("hotkeys", "pause"), stored(desk).hotkeys.ask)
+    assert page.conflicts.text() == "⚠ “Ask” and “Pause or resume” have the same shortcut."
+    desk.window.undo()
+    assert not page.conflicts.isVisible()
 
 
 # ---------------------------------------------------------------- general, profiles, the rest

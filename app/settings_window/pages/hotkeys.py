@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 
+from app.i18n import Translate
 from app.settings_window.editors import Editor, make_editor
 from app.settings_window.fields import FieldKind, FieldSpec
 from app.settings_window.hotkey_editor import HotkeyEditor
 from app.settings_window.key_capture import KeyCapture
 from app.settings_window.labels import Place
 from app.settings_window.pages.base import PageTools, PageView
-from app.settings_window.widgets import Card, WheelGuard
+from app.settings_window.widgets import Card, WheelGuard, label
 from app.settings_window.wording import Wording
 
 
@@ -31,7 +33,32 @@ class HotkeysPage(PageView):
         card.add(self.capture)
         self.add(card)
         self.add_form(self.fields(), make_hotkey_editor)
+        self.conflicts = label(self.words, self._conflicts_text, "problem")
+        self.add(self.conflicts)
         self.finish()
+        tools.edits.listen(self._look)
+        self._look()
+
+    def _look(self) -> None:
+        text = self._conflicts_text(self.words.tr)
+        self.conflicts.setText(text)
+        self.conflicts.setVisible(bool(text))
+
+    def _conflicts_text(self, tr: Translate) -> str:
+        """A line for each two settings with the same shortcut."""
+        shortcuts = [
+            (field.title, self.tools.edits.value(field.path))
+            for field in self.fields()
+            if field.kind is FieldKind.TEXT
+        ]
+        return "\n".join(
+            "⚠ "
+            + tr("“{one}” and “{other}” have the same shortcut.").format(
+                one=tr(one), other=tr(other)
+            )
+            for (one, keys), (other, others) in combinations(shortcuts, 2)
+            if keys and keys == others
+        )
 
 
 def make_hotkey_editor(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QPushButton
 
 from app.i18n import Translate
@@ -38,6 +39,10 @@ class StatusPage(PageView):
         card.add(side_by_side(self.engine, self.latency))
         card.add(side_by_side(label(self.words, lambda tr: tr("Mode")), self.mode))
         card.add(side_by_side(self.keys, *self.pauses, self.resume))
+        self.copy = button(self.words, lambda tr: tr("Copy"))
+        self.words.say(self.copy.setAccessibleName, lambda tr: tr("Copy the last answer"))
+        self.copy.clicked.connect(self._copy_reply)
+        card.add(side_by_side(label(self.words, lambda tr: tr("Last answer")), self.copy))
         self.add(card)
         self.add_heading(lambda tr: tr("Ask"))
         self.ask = AskPanel(tools.companion, tools.bridge, self.words)
@@ -48,6 +53,11 @@ class StatusPage(PageView):
 
     def begin(self) -> None:
         self.ask.question.setFocus()
+
+    def _copy_reply(self) -> None:
+        text = self.tools.companion.reply()
+        if text:
+            QGuiApplication.clipboard().setText(text)
 
     def _mode_box(self) -> QComboBox:
         box = QComboBox()
@@ -79,6 +89,7 @@ class StatusPage(PageView):
         if is_here:
             self.mode.setCurrentIndex(list(ModeName).index(ModeName(view.mode)))
         self.mode.setEnabled(is_here)
+        self.copy.setEnabled(is_here)
         for pause in self.pauses:
             pause.setVisible(not view.is_paused)
             pause.setEnabled(is_here)
