@@ -116,7 +116,9 @@ def test_after_two_minutes_without_a_key_the_keyboard_is_given_back_and_after_fi
     desk = Desk()
     desk.type("hel")
     desk.suggest(("lo", 0.9))
-    desk.advance(119.8)
+    desk.advance(1)
+    desk.suggest(("lo", 0.9))  # no phrase is better
+    desk.advance(118.8)
     assert desk.picture.startswith("|hel_ ")
     desk.take()
     desk.advance(0.2)

@@ -200,6 +200,15 @@ def test_the_examples_name_moods_that_exist_and_leave_none_out() -> None:
     assert {label for _, _, label in load_react_prompt("en").examples} == set(load_moods())
 
 
+def test_a_macro_of_the_keymap_is_called_by_its_name_and_ends_the_text() -> None:
+    desk = Desk(Settings(mode=ModeName.REACT, macros=("build", "deploy")))
+    desk.type("secret")
+    desk.press_macro(17)
+    assert asked(desk)[-1].startswith("[deploy] (")
+    assert asked(desk)[-1].endswith("macro key deploy pressed)")
+    assert "secret" not in asked(desk)[-1]
+
+
 def test_a_macro_key_without_any_text_is_told_as_silence() -> None:
     desk = reacting()
     desk.press_macro(5)

@@ -25,7 +25,7 @@ from engine.words import find_open_word, suggest_words
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
 
 TEXTS = Path(__file__).resolve().parents[1] / "data" / "texts"
-WORDS = 16
+WORDS = 10
 CONTEXT = 200  # characters in front of a word
 # The search looks at some ways to spell a word, not at all of them.
 SLACK = 0.9
@@ -82,7 +82,7 @@ def test_going_back_finds_what_the_next_token_alone_does_not(
             right += bool(found) and found[0].text == word[cut:]
             naive += naive_rest(session, vocabulary, before + word[:cut]) == word[cut:]
     print(f"\n{cuts} cuts: {right} right, {naive} by next tokens alone")
-    assert cuts >= 40
+    assert cuts >= 30
     assert right >= naive + 0.2 * cuts
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.companion.context import Edit, TextUnknown
+from app.companion.context import Edit, MacroRan, TextUnknown
 from app.companion.lights import DARK, with_intensity
+from app.companion.macros import macro_name, typing_macro
 from app.companion.modes.base import Desk, View
 from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
 from app.companion.modes.rhythm import Rhythm
@@ -24,10 +25,10 @@ _LINE_CHARS = 80  # of the last line go to the model
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """Why a mood is asked for: a line, a pause or the ask key, or a macro key with its number."""
+    """Why a mood is asked for: a line, a pause or the ask key, or a macro key with its name."""
 
     at: float
-    macro: int | None = None
+    macro: str = ""
 
 
 class ReactMode:
@@ -113,7 +114,11 @@ class ReactMode:
         self._mood = None
 
     def macro(self, number: int) -> None:
-        self._react_to(_Cause(self._desk.now(), number))
+        """Its name stands in the context from now on, and what it typed there is unknown."""
+        names = self._desk.settings.macros
+        if (typing := typing_macro(number, names)) is not None:
+            self._desk.context.apply(MacroRan(typing))
+        self._react_to(_Cause(self._desk.now(), macro_name(number, names)))
 
     def answered(self, event: Event) -> None:
         match event:
@@ -188,7 +193,7 @@ class ReactMode:
             turns.append(Turn(role="assistant", content=label))
         line = self._desk.context.last_line[-_LINE_CHARS:] or prompt.silence
         manner = self._rhythm.describe(prompt.rhythm, self._desk.now())
-        if cause.macro is not None:
-            manner = prompt.macro.format(rhythm=manner, number=cause.macro)
+        if cause.macro:
+            manner = prompt.macro.format(rhythm=manner, name=cause.macro)
         turns.append(Turn(role="user", content=prompt.user.format(line=line, manner=manner)))
         return turns
