@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import click
 
 from app.companion.lights_port import AnyKeyboard, Listener
 from app.config.paths import lights_file, runtime_folder
+from app.platform.sleep import SleepWatch
 from app.settings import LightsSettings
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.opener import DeviceOpener
@@ -121,9 +122,9 @@ def any_keyboard(
     lights: LightsSettings, chosen: str = "", wrap: Callable[[Transport], Transport] = lambda t: t
 ) -> Iterator[Callable[[Listener], AnyKeyboard]]:
     """As `real_keyboard`; while no keyboard has the module, the lights of one that has none are used, as far
-    as `lights` say.
+    as `lights` say. They are set back before the computer sleeps.
     """
-    with device_list() as watch:
+    with device_list() as watch, ExitStack() as end:
         opener = _opener(watch, chosen)
         lights_opener = system_lights_opener(load_hid_library(), watch, opener, lock_folder())
         store = BaselineStore(lights_file())
@@ -144,10 +145,14 @@ def any_keyboard(
             def make_stock(listener: Listener) -> StockLights:
                 return StockLights(open_lights, listener, store, others=lights_opener.others)
 
-            return AnyKeyboard(
+            keyboard = AnyKeyboard(
                 listener, lights, make_link=make_link, make_stock=make_stock,
                 make_openrgb=make_openrgb,
             )  # fmt: skip
+            sleep = SleepWatch(keyboard.suspend, keyboard.resume)
+            sleep.start()
+            end.callback(sleep.stop)
+            return keyboard
 
         yield make
 
