@@ -9,12 +9,28 @@ from importlib.metadata import version
 import click
 
 _COMMANDS = {
+    "ask": (
+        "app.commands.ask",
+        "Ask the model; the answer is printed, and stands on the keyboard.",
+    ),
+    "cancel": ("app.commands.cancel", "Stop the answer under way."),
     "demo": ("app.commands.demo", "Try it: a virtual keyboard with a real model, in the terminal."),
     "devices": ("app.commands.devices", "List keyboards, and why each does or does not match."),
+    "diagnostics": ("app.commands.diagnostics", "Show what a report would hold, and write it."),
     "doctor": ("app.commands.doctor", "Check this machine and say how to mend what is missing."),
-    "model": ("app.commands.model", "Add, list, check and remove models."),
+    "forget": ("app.commands.forget", "Wipe everything that was typed and answered."),
+    "mode": ("app.commands.mode", "Show or change what is done with the keys."),
+    "model": ("app.commands.model", "Add, list, check, load and remove models."),
     "monitor": ("app.commands.monitor", "Print the frames between Thock and the keyboard."),
-    "run": ("app.commands.run", "Run the companion without a window."),
+    "pause": ("app.commands.pause", "Read no keys, for some minutes or until resume."),
+    "quit": ("app.commands.quit", "End the running companion."),
+    "resume": ("app.commands.resume", "Read keys again."),
+    "run": (
+        "app.commands.run",
+        "Run the companion; without a command, with its icon in the panel.",
+    ),
+    "settings": ("app.commands.settings", "Open the settings, or show and change them here."),
+    "status": ("app.commands.status", "Show what the running companion does."),
 }
 
 
@@ -42,10 +58,23 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
         ctx.exit()
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
     help="Print the version and exit.",
 )  # fmt: skip
-def main() -> None:
-    """Thock: a local AI companion that lives in a programmable keyboard."""
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Thock: a local AI companion that lives in a programmable keyboard.
+
+    Without a command it starts the companion with its icon in the panel; if it runs already, its window
+    comes to the front.
+    """
+    if ctx.invoked_subcommand is None:
+        from app.commands.run import command as run
+
+        ctx.invoke(run, tray=True)

@@ -1,34 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`thock run`: the companion without a window."""
+"""`thock run`: the companion, with the tray or without any window."""
 
 from __future__ import annotations
 
-import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import click
 
-from app.commands.keyboards import MakeLink, real_keyboard, virtual_keyboard
+from app.commands.keyboards import any_keyboard, virtual_keyboard
 from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
-from app.companion.core import Mailbox, Subscriber
+from app.companion.core import Mailbox
+from app.companion.lights_port import AnyKeyboard, Listener
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
-from app.log import forbid_core_dumps, set_up_logging
-from app.settings import ModeName, Settings
-from engine.client import EngineClient
+from app.config.paths import log_folder, runtime_folder
+from app.config.store import SettingsStore
+from app.ipc.protocol import IpcError
+from app.lifecycle.engine_switch import chosen_model
+from app.lifecycle.host import HostState
+from app.lifecycle.instance import RunningAlreadyError, show_running
+from app.lifecycle.program import MakeKeyboard, ProgramOptions, run_program, stop_on_signals
+from app.log import forbid_core_dumps, set_up_file_logging, set_up_logging
+from app.settings import LightsSettings, ModeName
+from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient
 from firmware_bridge.keys.layout import load_layout
+from firmware_bridge.protocol.capabilities import Feature
+from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+_VIRTUAL_NAME = "Thock virtual keyboard"
 
 
 @click.command()
-@click.option("--model", default=DEFAULT_MODEL, show_default=True, help="Name or path of a model.")
+@click.option("--model", help="Name or path of a model, in place of the one in the settings.")
 @click.option(
-    "--mode", type=click.Choice([m.value for m in ModeName]), default="suggest", show_default=True,
+    "--mode", type=click.Choice([m.value for m in ModeName]),
     help="What to do with the keys: suggest words, answer questions, or show moods.",
 )  # fmt: skip
 @click.option(
@@ -36,51 +49,139 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
     help="Type each line of standard input on a virtual keyboard, print its answer, then end.",
 )  # fmt: skip
 @click.option(
-    "--keyboard", default="auto", show_default=True,
+    "--keyboard",
     help="auto: the first keyboard with the Thock module. Else `virtual`, or the place, serial number "
     "or path of a device from `thock devices`.",
+)
+@click.option("--tray", is_flag=True, help="Show an icon in the panel, as `thock` alone does.")
+@click.option(
+    "--engine", type=click.Choice(["model", "fake"]), default="model", show_default=True,
+    help="fake: scripted replies, no model needed.",
 )  # fmt: skip
 @click.option(
     "--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="WARNING",
     show_default=True, help="What goes to standard error. No level holds anything that you type.",
 )  # fmt: skip
-def command(model: str, mode: str, from_stdin: bool, keyboard: str, log_level: str) -> None:
-    """Run the companion without a window.
+def command(
+    model: str | None,
+    mode: str | None,
+    from_stdin: bool,
+    keyboard: str | None,
+    tray: bool,
+    engine: str,
+    log_level: str,
+) -> None:
+    """Run the companion, until Ctrl-C or SIGTERM.
 
-    It runs until Ctrl-C or SIGTERM. States go to standard error. What is typed or answered is
-    printed with --stdin only.
+    States go to standard error. What is typed or answered is printed with --stdin only. The options hold
+    over the settings, for this run.
     """
     set_up_logging(log_level.upper())
     forbid_core_dumps()
-    settings = Settings(mode=ModeName(mode), model=model_path(model))
-    stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda _n, _f: stop.set())
-    mailbox = Mailbox()
-    reporter = _Reporter()
+    overrides: dict[str, Any] = {}
+    if mode is not None:
+        overrides["mode"] = mode
+    if model is not None:
+        overrides["model"] = str(model_path(model))
     if from_stdin:
-        board = VirtualKeyboard()
-        answers = LineAnswers(board, load_layout(settings.layout), _say, stop)
-        threading.Thread(target=answers.run, args=(sys.stdin,), daemon=True).start()
-        _run(virtual_keyboard(board), settings, stop, mailbox, [reporter, answers])
-        if answers.failed:
-            sys.exit(1)
-    elif keyboard == "virtual":
-        _run(virtual_keyboard(VirtualKeyboard()), settings, stop, mailbox, [reporter])
-    else:
-        with real_keyboard("" if keyboard == "auto" else keyboard) as make_link:
-            _run(make_link, settings, stop, mailbox, [reporter])
+        sys.exit(_answer_lines(overrides, FAKE_ENGINE if engine == "fake" else MODEL_ENGINE))
+    store = SettingsStore()
+    chosen = keyboard or store.load().settings.keyboard
+    say = _to_stderr
+    _log_to_file(say)
+    stop = threading.Event()
+    stop_on_signals(stop)
+    try:
+        with _keyboard(chosen, store.load().settings.lights) as (make_keyboard, name, follow):
+            options = ProgramOptions(
+                runtime=runtime_folder(),
+                make_keyboard=make_keyboard,
+                keyboard_name=name,
+                store=store,
+                overrides=overrides,
+                engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
+                find_model=(lambda _: Path("fake")) if engine == "fake" else chosen_model,
+                with_tray=tray,
+                say=say,
+                subscribers=() if tray else (_Reporter(),),
+                listeners=(follow,),
+            )
+            run_program(options, stop)
+    except RunningAlreadyError as error:
+        _show_the_other(error)
+    except (IpcError, OSError) as error:
+        raise click.ClickException(str(error)) from error
 
 
-def _run(
-    make_link: MakeLink,
-    settings: Settings,
-    stop: threading.Event,
-    mailbox: Mailbox,
-    subscribers: Sequence[Subscriber],
-) -> None:
-    engine = EngineClient(mailbox.post, mailbox.engine_changed)
-    run_companion(mailbox, make_link(mailbox.post), engine, settings, stop, subscribers)
+def _answer_lines(overrides: dict[str, Any], engine_argv: tuple[str, ...]) -> int:
+    """A companion for the lines of standard input alone: no visitors, and beside one that runs."""
+    settings = (
+        SettingsStore()
+        .load()
+        .settings.model_copy(
+            update={
+                "mode": ModeName(overrides.get("mode", ModeName.SUGGEST)),
+                "model": Path(overrides.get("model") or model_path(DEFAULT_MODEL)),
+            }
+        )
+    )
+    stop = threading.Event()
+    stop_on_signals(stop)
+    mailbox = Mailbox()
+    board = VirtualKeyboard()
+    answers = LineAnswers(board, load_layout(settings.layout), _say, stop)
+    threading.Thread(target=answers.run, args=(sys.stdin,), daemon=True).start()
+    engine = EngineClient(mailbox.post, mailbox.engine_changed, argv=engine_argv)
+    link = virtual_keyboard(board)(mailbox.post)
+    run_companion(mailbox, link, engine, settings, stop, [_Reporter(), answers])
+    return 1 if answers.failed else 0
+
+
+@contextmanager
+def _keyboard(
+    chosen: str, lights: LightsSettings
+) -> Iterator[tuple[MakeKeyboard, Callable[[], str], Callable[[HostState], None]]]:
+    """The chosen keyboard, its name once there is one, and how it follows the settings."""
+    if chosen == "virtual":
+        yield virtual_keyboard(VirtualKeyboard()), lambda: _VIRTUAL_NAME, lambda _state: None
+        return
+    made: list[AnyKeyboard] = []
+    newest: list[Transport] = []
+
+    def note(transport: Transport) -> Transport:
+        newest[:] = [transport]
+        return transport
+
+    with any_keyboard(lights, "" if chosen == "auto" else chosen, note) as make_any:
+
+        def make(listener: Listener) -> AnyKeyboard:
+            made.append(make_any(listener))
+            return made[-1]
+
+        def follow(state: HostState) -> None:
+            for keyboard in made:
+                keyboard.configure(state.settings.lights)
+
+        yield make, lambda: newest[0].identity.product if newest else "", follow
+
+
+def _log_to_file(say: Callable[[str], None]) -> None:
+    try:
+        set_up_file_logging(log_folder())
+    except OSError as error:
+        say(f"there is no log file: {error}")
+
+
+def _show_the_other(error: RunningAlreadyError) -> None:
+    try:
+        show_running(runtime_folder())
+    except IpcError as reason:
+        raise click.ClickException(f"{error} It does not answer: {reason}") from reason
+    click.echo("Thock runs already; it was asked to show its window.")
+
+
+def _to_stderr(text: str) -> None:
+    click.echo(text, err=True)
 
 
 def _say(answer: str) -> None:
@@ -97,7 +198,10 @@ class _Reporter:
     def __call__(self, state: CompanionState) -> None:
         line = f"{state.mode} {state.status.name.lower()}, engine {state.engine.value}"
         line += f" ({state.engine_detail})" if state.engine_detail else ""
-        line += "" if state.keyboard is not None else ", no keyboard yet"
+        if state.keyboard is None:
+            line += ", no keyboard yet"
+        elif state.keyboard.features is Feature.LIGHTS:
+            line += ", no keyboard with the Thock module: the lights of another one"
         if line != self._line:
             self._line = line
-            click.echo(line, err=True)
+            _to_stderr(line)

@@ -30,12 +30,16 @@ class Engine(Protocol):
     def stop(self) -> None: ...
 
 
-def chosen_model(settings: Settings, store: ModelStore) -> Path:
+FindModel = Callable[[Settings], Path]
+
+
+def chosen_model(settings: Settings, store: ModelStore | None = None) -> Path:
     """The file or folder of the model in the settings: a name, a path, or the first one installed.
 
     Raises:
         ModelStoreError: there is none; says how to get one.
     """
+    store = store or ModelStore()
     if settings.model is not None:
         return store.find(str(settings.model)).target
     installed = [model for model in store.list() if not model.broken]
@@ -43,17 +47,20 @@ def chosen_model(settings: Settings, store: ModelStore) -> Path:
 
 
 class EngineSwitch:
-    """`on_state` hears why no engine could be started; all else the engine tells by itself."""
+    """`on_state` hears why no engine could be started; all else the engine tells by itself.
+
+    `find_model` raises ModelStoreError when there is none.
+    """
 
     def __init__(
         self,
         engine: Engine,
         on_state: Callable[[EngineState, str], None],
-        store: ModelStore,
+        find_model: FindModel = chosen_model,
     ) -> None:
         self._engine = engine
         self._on_state = on_state
-        self._store = store
+        self._find_model = find_model
         self._wishes: queue.SimpleQueue[Settings | None] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name="engine-switch", daemon=True)
@@ -92,7 +99,7 @@ class EngineSwitch:
             self._engine.stop()
             return
         try:
-            model = chosen_model(settings, self._store)
+            model = self._find_model(settings)
         except ModelStoreError as error:
             self._engine.stop()
             self._on_state(EngineState.FAILED, str(error))

@@ -14,7 +14,7 @@ from app.config.store import SettingsStore
 from app.ipc.client import IpcClient
 from app.ipc.server import IpcServer
 from app.ipc.service import IpcService
-from app.lifecycle.engine_switch import EngineSwitch
+from app.lifecycle.engine_switch import EngineSwitch, chosen_model
 from app.lifecycle.host import CompanionHost
 from app.models.store import ModelStore
 from engine.client import EngineState
@@ -47,8 +47,9 @@ class RunningHost:
         self.pages: list[str] = []
         self.quits = 0
         self.store = SettingsStore(folder / "settings.toml")
+        models = ModelStore(folder / "models")
         switch = EngineSwitch(
-            self.engine, self.mailbox.engine_changed, ModelStore(folder / "models")
+            self.engine, self.mailbox.engine_changed, lambda s: chosen_model(s, models)
         )
         self.switch = switch
         self.host = CompanionHost(

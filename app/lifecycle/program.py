@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The companion as a program: one instance, its visitors, its tray, from start to end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.companion.core import Companion, Mailbox, Subscriber
+from app.companion.run import StartableKeyboard
+from app.config.paths import words_file
+from app.config.store import Changes, SettingsStore
+from app.i18n import Catalog, Language, Translate, translation
+from app.ipc.server import IpcServer
+from app.ipc.service import IpcService
+from app.lifecycle.engine_switch import EngineSwitch, FindModel, chosen_model
+from app.lifecycle.host import CompanionHost, HostState, Listener
+from app.lifecycle.instance import OneInstance
+from app.lifecycle.window import SettingsWindow
+from app.tray.actions import TrayActions
+from app.tray.tray import NullTray, Tray, make_tray
+from engine.client import EngineClient
+from firmware_bridge.events import BridgeEvent
+
+_log = logging.getLogger(__name__)
+
+MakeKeyboard = Callable[[Callable[[BridgeEvent], None]], StartableKeyboard]
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOptions:
+    """`overrides` hold over the settings file. `runtime` is the folder for socket, key and lock."""
+
+    runtime: Path
+    make_keyboard: MakeKeyboard
+    keyboard_name: Callable[[], str]
+    store: SettingsStore
+    overrides: Changes
+    engine_argv: Sequence[str]
+    with_tray: bool
+    say: Callable[[str], None]
+    find_model: FindModel = chosen_model
+    subscribers: Sequence[Subscriber] = ()
+    listeners: Sequence[Listener] = ()
+
+
+class Translator:
+    """Texts in the language of the settings; a catalog is read once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[Language, Translate] = {}
+
+    def __call__(self, state: HostState) -> Translate:
+        language = state.settings.language
+        if language not in self._texts:
+            self._texts[language] = self._read(language)
+        return self._texts[language]
+
+    @staticmethod
+    def _read(language: Language) -> Translate:
+        try:
+            return translation(language, Catalog.DESKTOP)
+        except OSError as error:
+            _log.warning("the menu stays English: %s", error)
+            return str
+
+
+def stop_on_signals(stop: threading.Event) -> None:
+    """Ctrl-C, `kill`, and the end of the session all end the program cleanly."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
+        number = getattr(signal, name, None)
+        if number is not None:
+            signal.signal(number, lambda _number, _frame: stop.set())
+
+
+def run_program(options: ProgramOptions, stop: threading.Event) -> None:
+    """Run until `stop` is set, by a signal, the menu or a visitor. Call it on the main thread.
+
+    Raises:
+        RunningAlreadyError: another companion of this user runs.
+        IpcError: the runtime folder cannot be used.
+    """
+    with ExitStack() as end:
+        end.enter_context(OneInstance(options.runtime))
+        mailbox = Mailbox()
+        engine = EngineClient(mailbox.post, mailbox.engine_changed, argv=options.engine_argv)
+        switch = EngineSwitch(engine, mailbox.engine_changed, options.find_model)
+        window = SettingsWindow(lambda page: server.show_page(page))
+        host = CompanionHost(
+            mailbox.post, switch, options.store, options.overrides,
+            keyboard_name=options.keyboard_name, show_page=window.show, quit_=stop.set,
+        )  # fmt: skip
+        for problem in host.problems:
+            options.say(f"{options.store.path}: {problem}")
+        service = IpcService(host, options.store.path)
+
+        def hear(event: BridgeEvent) -> None:
+            service.heard(event)
+            mailbox.post(event)
+
+        keyboard = options.make_keyboard(hear)
+        companion = Companion(
+            mailbox, keyboard, engine, host.settings, words_file=words_file()
+        )
+        server = IpcServer(options.runtime, service)
+        service.server = server
+        tray = _tray(options, host)
+        host.listen(service.changed)
+        for listener in (tray.update, *options.listeners):
+            host.listen(listener)
+        companion.subscribe(host.observe)
+        for subscriber in options.subscribers:
+            companion.subscribe(subscriber)
+
+        end.callback(switch.close)
+        end.callback(keyboard.stop)
+        end.callback(companion.stop)
+        end.callback(host.close)
+        end.callback(window.close)
+        end.callback(server.close)
+        companion.start(on_end=stop.set)
+        keyboard.start()
+        server.start()
+        switch.load(host.settings)
+        if tray.advice:
+            options.say(tray.advice)
+        tray.run(stop)
+
+
+def _tray(options: ProgramOptions, host: CompanionHost) -> Tray:
+    if not options.with_tray:
+        return NullTray("")
+    return make_tray(TrayActions(host), Translator())

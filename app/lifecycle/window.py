@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings window: a process of its own, started on demand, brought to the front if it is there."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+# A window that was just started and has not connected yet is not started a second time.
+_STARTING_S = 5.0
+
+_log = logging.getLogger(__name__)
+
+
+class NoWindowError(Exception):
+    """The toolkit of the window is not installed."""
+
+
+def window_command(page: str) -> list[str]:
+    """The command that opens the window at `page`.
+
+    Raises:
+        NoWindowError: PySide6 is missing.
+    """
+    if importlib.util.find_spec("PySide6") is None:
+        raise NoWindowError("the window needs PySide6: install Thock with its extra `desktop`.")
+    return [sys.executable, "-m", "app.settings_window", "--page", page]
+
+
+class SettingsWindow:
+    """`ask_open` asks an open window to show a page, and tells whether there was one."""
+
+    def __init__(
+        self,
+        ask_open: Callable[[str], bool],
+        command: Callable[[str], Sequence[str]] = window_command,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask_open = ask_open
+        self._command = command
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = float("-inf")
+
+    def show(self, page: str) -> None:
+        """Show `page`. What goes wrong is logged: nobody waits for a window."""
+        with self._lock:
+            if self._ask_open(page) or self._is_starting():
+                return
+            try:
+                self._process = subprocess.Popen(
+                    self._command(page), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+                )
+            except (OSError, NoWindowError) as error:
+                _log.warning("the window cannot be opened: %s", error)
+                return
+            self._started_at = self._clock()
+            threading.Thread(
+                target=self._process.wait, name="window-end", daemon=True
+            ).start()  # no zombie is left
+
+    def close(self) -> None:
+        """The companion ends: so does a window that it started."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            process.terminate()
+
+    def _is_starting(self) -> bool:
+        process = self._process
+        return (
+            process is not None
+            and process.poll() is None
+            and self._clock() - self._started_at < _STARTING_S
+        )
