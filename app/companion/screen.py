@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 
 from app.companion.modes.base import View
@@ -22,6 +23,8 @@ _LEADING = 2  # most pixels between two lines
 _BESIDE_COLUMNS = 8  # of lines that stand beside art
 # Where a picture stands in each minute, against burn-in: pixels to the right and down from the corner.
 _PLACES = ((0, 0), (1, 0), (2, 0), (2, 1), (1, 1), (0, 1))
+_log = logging.getLogger(__name__)
+
 _UNKNOWN = Size(columns=21, rows=4)
 
 
@@ -33,6 +36,7 @@ class Screen:
         self._bar = StatusBar(self._faces.small)
         self._text_size = text_size
         self._board: Capabilities | None = None
+        self._fonts_work: bool | None = None
         # The last two pictures: of what is seen, and of what a key would bring.
         self._drawn: deque[tuple[tuple[object, ...], DisplayFrame]] = deque(maxlen=2)
 
@@ -50,10 +54,9 @@ class Screen:
         board = self._board
         if board is None:
             return _UNKNOWN
-        if Feature.BITMAP in board.features and (
-            needs_pixels or Feature.TEXT not in board.features
-        ):
-            font = self._font(board.width)
+        needs_pixels = needs_pixels or Feature.TEXT not in board.features
+        font = self._font(board.width)
+        if needs_pixels and Feature.BITMAP in board.features and self._is_readable(font):
             rows = max((board.height - BAR_HEIGHT) // font.height, 1)
             return Size(board.width // font.column, rows, font)
         return Size(board.columns, board.rows)
@@ -80,6 +83,16 @@ class Screen:
         """Forget what was drawn."""
         self._drawn.clear()
         self._faces.forget()
+
+    def _is_readable(self, font: PixelFont) -> bool:
+        """Whether the fonts can be read; said once if not."""
+        if self._fonts_work is None:
+            try:
+                self._fonts_work = font.covers("a")
+            except OSError as error:  # a FreeType that was built without Brotli, say
+                self._fonts_work = False
+                _log.warning("no pixel fonts, so texts are shown in plain letters: %s", error)
+        return self._fonts_work
 
     def _font(self, width: int) -> PixelFont:
         is_large = self._text_size is TextSize.LARGE or (

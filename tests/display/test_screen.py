@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import ImageFont
 
 from app.companion.lights import DARK
 from app.companion.modes.base import View
@@ -158,6 +159,22 @@ def test_helpers_keep_to_the_columns(text: str, extent: tuple[int, int], columns
     assert size.width(line) <= size.columns
     short = clipped(text, columns, size)
     assert size.width(filled(short, columns, size)) == columns
+
+
+@pytest.mark.expected_log("no pixel fonts")
+def test_without_readable_fonts_texts_are_spelled_in_plain_letters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise OSError("unknown file format")
+
+    monkeypatch.setattr(ImageFont, "truetype", fails)
+    screen = screen_of((128, 32))
+    for _ in range(2):
+        size = screen.size(needs_pixels=True)
+        assert size == Size(21, 4)
+    frame = screen.frame(view_of("天 sky"), SITUATION, size, 0)
+    assert frame == TextFrame(("? sky", "", "", ""))
 
 
 def test_what_was_drawn_can_be_forgotten() -> None:
