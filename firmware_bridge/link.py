@@ -25,7 +25,7 @@ from firmware_bridge.events import BridgeEvent
 from firmware_bridge.io_thread import DeviceThread
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_output import Output
-from firmware_bridge.link_reflex import Reflex
+from firmware_bridge.link_reflex import Reflex, ReflexArc
 from firmware_bridge.link_session import Session
 from firmware_bridge.link_state import (
     LinkOptions,
@@ -75,6 +75,7 @@ class Link(DeviceThread):
         self._others = others
         self._seqs: Iterator[int] = itertools.count()
         self._output = Output(self._options)
+        self._reflex = ReflexArc(self._output.display)
         self._stats = LinkStats()
         self._capabilities: Capabilities | None = None
         self._nudged = False
@@ -95,7 +96,7 @@ class Link(DeviceThread):
 
         A reflex that was set off counts as a `show` before this call.
         """
-        self._output.reflex.set(reflex)
+        self._nudge(self._reflex.set(reflex))
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         """What the person lets the keyboard's own keys do; neither at the beginning.
@@ -173,6 +174,7 @@ class Link(DeviceThread):
             for event in leaving:
                 self._tell(event)
         now = self._write(session, transport, now)
+        self._reflex.prepare(session.plan)
         wait_s = session.deadline() - now
         if not transport.wakeable:
             wait_s = min(wait_s, self._poll_s(now))
@@ -180,17 +182,26 @@ class Link(DeviceThread):
         if incoming is None:
             return
         now = self._clock()
+        if self._reflex.is_set:
+            self._react(incoming, session, transport, now)
         events = session.take(incoming, now)
         self._reflect(session)
         if events:
             self._active_at = now
         for event in events:
-            if self._output.reflex.react(event, now):
-                self._write(session, transport, now)
-            super()._tell(event)
+            self._tell(event)
+
+    def _react(self, incoming: bytes, session: Session, transport: Transport, now: float) -> None:
+        """Do what a reflex asks for at this report, before anything else is done with it."""
+        press = session.first_press(incoming)
+        plan = None if press is None else self._reflex.react(*press, now)
+        report = None if plan is None else session.carry_out(plan, now)
+        if report is not None:
+            transport.write(report)
+            session.written(self._clock())
 
     def _tell(self, event: BridgeEvent) -> None:
-        self._output.reflex.react(event, self._clock())
+        self._reflex.told(event)
         super()._tell(event)
 
     def _write(self, session: Session, transport: Transport, now: float) -> float:

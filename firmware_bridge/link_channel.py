@@ -95,6 +95,31 @@ class Channel(Generic[T]):
             self._take_up(now, board)
         return self._steps[0] if self._steps else None
 
+    def plan(self, content: T, board: Capabilities) -> list[Step] | None:
+        """The steps to `content` from what is shown; None while steps to other content are under way.
+
+        Raises:
+            UnfitContentError: `content` cannot be shown.
+        """
+        if self._steps or not self._shown_known:
+            return None
+        return self._plan(self._shown, content, board)
+
+    def take_up_planned(self, content: T, steps: list[Step], updates: int, now: float) -> bool:
+        """Begin with the first of `steps`, of a `plan` after that many `updates`; False if it has aged.
+
+        `content` must be wanted already.
+        """
+        if self._steps or updates != self.updates or self._wanted[0] is not content:
+            return False
+        if now < self.due():
+            return False
+        self._target, self._target_at, _ = self._wanted
+        self._begun = False
+        self._steps.extend(steps)
+        self._not_before = max(self._not_before, now) + self._interval_s(content)
+        return True
+
     def acknowledged(self) -> bool:
         """The frame of the last `next_step` was carried out; whether it was the last of its update."""
         self._steps.popleft()

@@ -16,6 +16,7 @@ from firmware_bridge.events import (
     SuggestionAccepted,
 )
 from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
+from firmware_bridge.protocol.frames import FrameType, payload_of
 from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 
 _INDEX_RANGE = 0x10000
@@ -35,6 +36,11 @@ class KeyFeed:
     def begin(self) -> None:
         """A new subscription: the keyboard counts from 0."""
         self._next_index = 0
+
+    def first_press(self, report: bytes, client: int) -> tuple[RecordKind, int] | None:
+        """See `KeyReport.first_press`: of the event that is due, in a report that may be anything."""
+        payload = payload_of(report, FrameType.KEY, client)
+        return None if payload is None else KeyReport.first_press(payload, self._next_index)
 
     def take(self, report: KeyReport, now: float) -> list[BridgeEvent]:
         """The events of a KEY frame, in order. Lost reports are told before, overflow after them,

@@ -16,7 +16,6 @@ from firmware_bridge.lights.diff import light_messages
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link_channel import Channel, Step, UnfitContentError
 from firmware_bridge.link_offer import OfferChannel, Picture
-from firmware_bridge.link_reflex import ReflexArc
 from firmware_bridge.link_state import LinkOptions
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import payload_room
@@ -111,7 +110,6 @@ class Output:
             Parts.STATUS, status_steps, lambda _: options.status_interval_s
         )
         self.offer = OfferChannel(self.display)
-        self.reflex = ReflexArc(self.display)
         self.allowed = EventKinds(0)
         """Of CAPTURES and TYPING, what the person allows; any thread may replace it."""
         self._turns: deque[AnyChannel] = deque((self.display, self.offer, self.status, self.lights))
@@ -119,6 +117,17 @@ class Output:
     def show(self, frame: DisplayFrame | None, now: float, offer: Offer | None = None) -> bool:
         """Any thread: see `Link.show`; None: nothing of ours. Whether it is another picture than before."""
         return self.display.want(None if frame is None else Picture(frame, offer), now)
+
+    def kinds(self, board: Capabilities | None) -> EventKinds:
+        """What to ask for: all events that the board has, captures and typing only where they are allowed."""
+        if board is None:
+            return EventKinds(0)
+        kinds = EventKinds(board.features & (Feature.KEYS | Feature.MACROS))
+        if Feature.CAPTURE in board.features:
+            kinds |= self.allowed & EventKinds.CAPTURES
+        if Feature.ACCEPT in board.features:
+            kinds |= self.allowed & EventKinds.TYPING
+        return kinds
 
     def forget(self) -> None:
         """See `Channel.forget`."""

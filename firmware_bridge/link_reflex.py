@@ -8,12 +8,15 @@ I/O thread reads the key, and writes the first frame of the picture.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from firmware_bridge.display.frame import DisplayFrame
-from firmware_bridge.events import BridgeEvent, KeyPressed, MacroTriggered
+from firmware_bridge.events import BridgeEvent
 from firmware_bridge.link_channel import Channel
 from firmware_bridge.link_offer import Picture
+from firmware_bridge.link_plan import Plan
+from firmware_bridge.protocol.key_messages import RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +33,14 @@ class Reflex:
     macros: frozenset[int]
     after: BridgeEvent
 
-    def is_set_off_by(self, event: BridgeEvent) -> bool:
-        """Whether `event` is one of its triggers."""
-        match event:
-            case KeyPressed(keycode=keycode):
-                return keycode in self.keys
-            case MacroTriggered(number=number):
-                return number in self.macros
-            case _:
-                return False
+    def is_set_off_by(self, kind: RecordKind, code: int) -> bool:
+        """Whether this press is one of its triggers."""
+        return code in (self.macros if kind is RecordKind.MACRO else self.keys)
 
 
 class ReflexArc:
-    """At most one reflex at a time, for one display. `set` may be called on any thread.
+    """At most one reflex at a time, for one display. `set` may be called on any thread, all else is the
+    I/O thread's.
 
     When `set` has returned, the reflex before it is gone: either it was set off before, or it never will
     be. So whatever is shown after that call stays.
@@ -53,17 +51,42 @@ class ReflexArc:
         self._lock = threading.Lock()
         self._reflex: Reflex | None = None
         self._newest: BridgeEvent | None = None
+        self._planned: tuple[Reflex, Plan] | None = None
 
-    def set(self, reflex: Reflex | None) -> None:
-        """Replace the reflex."""
+    def set(self, reflex: Reflex | None) -> bool:
+        """Replace the reflex; whether there is one to plan for."""
         with self._lock:
             self._reflex = reflex
+        return reflex is not None
 
-    def react(self, event: BridgeEvent, now: float) -> bool:
-        """The I/O thread is about to tell `event`; whether it set the reflex off."""
+    @property
+    def is_set(self) -> bool:
+        """Whether there is a reflex."""
+        return self._reflex is not None
+
+    def prepare(self, plan_for: Callable[[Picture], Plan | None]) -> None:
+        """Plan for the reflex, if that was not done yet."""
+        reflex = self._reflex
+        if reflex is None:
+            self._planned = None
+        elif self._planned is None or self._planned[0] is not reflex:
+            plan = plan_for(Picture(reflex.frame))
+            self._planned = None if plan is None else (reflex, plan)
+
+    def react(self, kind: RecordKind, code: int, now: float) -> Plan | None:
+        """This press is the next event, and nobody knows of it yet: the plan for its reflex, if it has one."""
         with self._lock:
-            reflex, self._reflex = self._reflex, None
-            before, self._newest = self._newest, event
-            if reflex is None or reflex.after is not before or not reflex.is_set_off_by(event):
-                return False
-            return self._display.want(Picture(reflex.frame), now, at_once=True)
+            reflex, planned = self._reflex, self._planned
+            if reflex is None or planned is None or planned[0] is not reflex:
+                return None
+            if reflex.after is not self._newest or not reflex.is_set_off_by(kind, code):
+                return None
+            self._reflex = self._planned = None
+            is_new = self._display.want(planned[1].picture, now, at_once=True)
+            return planned[1] if is_new else None
+
+    def told(self, event: BridgeEvent) -> None:
+        """`event` is about to be told: a reflex that was set without knowing it is void."""
+        with self._lock:
+            self._reflex = self._planned = None
+            self._newest = event

@@ -16,7 +16,9 @@ from firmware_bridge.errors import FrameError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.link_channel import UnfitContentError
 from firmware_bridge.link_keys import KeyFeed
+from firmware_bridge.link_offer import Picture
 from firmware_bridge.link_output import Output
+from firmware_bridge.link_plan import Plan, plan_for
 from firmware_bridge.link_request import Request
 from firmware_bridge.link_state import (
     LinkOptions,
@@ -27,8 +29,8 @@ from firmware_bridge.link_state import (
 )
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
-from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode, encode
-from firmware_bridge.protocol.key_messages import KeyReport
+from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode
+from firmware_bridge.protocol.key_messages import KeyReport, RecordKind
 from firmware_bridge.protocol.messages import (
     NONCE_TRANSFORM,
     Ack,
@@ -43,7 +45,6 @@ from firmware_bridge.protocol.messages import (
     Subscribe,
 )
 from firmware_bridge.sleep_clock import NAP_S, SleepClock
-from firmware_bridge.via.protocol import UNHANDLED
 
 _log = logging.getLogger(__name__)
 
@@ -134,10 +135,10 @@ class Session:
             )
         else:
             self._stats.retries += 1
-        seq = next(self._seqs) & 0xFF
+        report = self._copy(request)
         if request.channel is self._output.offer:
-            self._output.offer.sent_as(seq)
-        return request.copy(self._ids.client, seq, self._report_length)
+            self._output.offer.sent_as(request.seqs[-1])
+        return report
 
     def written(self, now: float) -> None:
         """The report of the last `next_report` has gone out."""
@@ -158,9 +159,30 @@ class Session:
             due = self._request.deadline
         elif self._phase is _Phase.READY:
             due = min(due, self._poll_at, self._output.due())
-            if self._wanted_kinds() != self._kinds:
+            if self._output.kinds(self.capabilities) != self._kinds:
                 due = float("-inf")
         return max(due, self._quiet.silent_until)
+
+    def first_press(self, report: bytes) -> tuple[RecordKind, int] | None:
+        """What a report presses first, for certain; it is not taken. See `KeyReport.first_press`."""
+        return self._keys.first_press(report, self._ids.client) if self.ready else None
+
+    def plan(self, picture: Picture) -> Plan | None:
+        """All that can be done for `picture` before it is wanted; None while the display is being changed."""
+        board = self.capabilities if self.ready else None
+        return None if board is None else plan_for(picture, self._output.display, board, self._copy)
+
+    def carry_out(self, plan: Plan, now: float) -> bytes | None:
+        """The report to write now for a picture that is wanted by now; call `written` after it.
+
+        None: things are not as they were planned for; `next_report` does all that can be done.
+        """
+        if self._request is not None or not self.ready or now < self._quiet.silent_until:
+            return None
+        if not self._output.display.take_up_planned(plan.picture, plan.steps, plan.updates, now):
+            return None
+        self._request = plan.request
+        return plan.request.report
 
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
         """What a report from the keyboard means.
@@ -184,9 +206,7 @@ class Session:
         if self._phase is not _Phase.READY:
             return None
         everything = Parts.DISPLAY | Parts.LIGHTS | Parts.STATUS | Parts.SUBSCRIPTION
-        message = Release(everything)
-        frame = Frame(message.type, self._ids.client, next(self._seqs) & 0xFF, message.pack())
-        return encode(frame, self._report_length)
+        return self._copy(Request(Release(everything)))
 
     def lift_keys(self, now: float) -> list[BridgeEvent]:
         """The end of all presses and of a capture, because nobody will tell of it any more."""
@@ -222,7 +242,7 @@ class Session:
             hello = Hello(self._ids.nonce, PROTOCOL_VERSION, PROTOCOL_VERSION)
             return Request(hello)
         assert self.capabilities is not None
-        kinds = self._wanted_kinds()
+        kinds = self._output.kinds(self.capabilities)
         is_new = self._phase is _Phase.READY and kinds != self._kinds
         if now >= self._not_before or is_new:
             return Request(Subscribe(kinds))
@@ -240,30 +260,19 @@ class Session:
             return Request(step.message, step.first, step.last, channel)
         return None
 
-    def _wanted_kinds(self) -> EventKinds:
-        """What to ask for: all events that the board has, captures and typing only where they are allowed."""
-        assert self.capabilities is not None
-        features = self.capabilities.features
-        kinds = EventKinds(features & (Feature.KEYS | Feature.MACROS))
-        if Feature.CAPTURE in features:
-            kinds |= self._output.allowed & EventKinds.CAPTURES
-        if Feature.ACCEPT in features:
-            kinds |= self._output.allowed & EventKinds.TYPING
-        return kinds
-
     def _check_awake(self) -> None:
         """After a sleep the handle may be dead, and the keyboard has long given everything back."""
         before, self._slept = self._slept, self._sleep_clock()
         if self._slept - before > NAP_S and self._phase is not _Phase.PAUSED:
             raise SessionEndedError(LinkProblem.SUSPENDED)
 
+    def _copy(self, request: Request) -> bytes:
+        return request.copy(self._ids.client, next(self._seqs) & 0xFF, self._report_length)
+
     def _refuse_echo(self, report: bytes) -> None:
-        """Firmware without our module returns what it does not know: Vial as it is, VIA marked."""
         request = self._request
-        if self._phase is _Phase.GREETING and request is not None and len(report) > 1:
-            echo = report[1:] == request.report[1:]
-            if echo and report[0] in (request.report[0], UNHANDLED):
-                raise SessionEndedError(LinkProblem.NO_MODULE)
+        if self._phase is _Phase.GREETING and request is not None and request.came_back_as(report):
+            raise SessionEndedError(LinkProblem.NO_MODULE)
 
     def _take_frame(self, frame: Frame, now: float) -> list[BridgeEvent]:
         match frame.type:

@@ -105,7 +105,7 @@ class TriggerStation:
         Raises:
             BenchError: keys were lost, or no reply came.
         """
-        self._type(trace)
+        still_down = self._type(trace)
         before = self._companion.state
         self._mailbox.replied_at = None
         self._written.clear()
@@ -113,21 +113,25 @@ class TriggerStation:
         self._keyboard.press(Usage.ENTER)
         state = self._wait(lambda s: s.answered > before.answered, _ANSWER_S)
         time.sleep(_LOOK_S)
-        self._keyboard.release(Usage.ENTER)
+        for usage in (*still_down, Usage.ENTER):
+            self._keyboard.release(usage)
+        self._wait(lambda s: not s.is_busy, _ANSWER_S)
         replied_at = self._mailbox.replied_at
         is_ready = state.latency is not None and state.latency.is_ready
         written = [at for at in self._written if is_ready or replied_at is None or at > replied_at]
         if not written:
             raise BenchError("the reply was not sent to the keyboard")
         is_hit = is_ready and (replied_at is None or written[0] < replied_at)
-        self._wait(lambda s: not s.is_busy, _ANSWER_S)
         time.sleep(_REST_S)
         if self._companion.state.dropped:
             raise BenchError("the virtual keyboard lost keys")
         return Shot(trace.trigger_gap_s, is_hit, written[0] - pressed_at)
 
-    def _type(self, trace: Trace) -> None:
-        """Presses and releases in their order; fast typists press a key before they let go of the last."""
+    def _type(self, trace: Trace) -> list[int]:
+        """Presses and releases in their order; fast typists press a key before they let go of the last.
+
+        Ends when the trigger is due; gives the keys that are still down then.
+        """
         started = time.monotonic()
         at = 0.0
         events: list[tuple[float, int, int, bool]] = []
@@ -142,8 +146,7 @@ class TriggerStation:
             time.sleep(max(started + due - time.monotonic(), 0.0))
             (self._keyboard.press if is_down else self._keyboard.release)(usage)
         time.sleep(max(started + at + trace.trigger_gap_s - time.monotonic(), 0.0))
-        for _, _, usage, _ in events:
-            self._keyboard.release(usage)
+        return [usage for _, _, usage, _ in sorted(events)]
 
     def _wait(self, done: Callable[[CompanionState], bool], timeout_s: float) -> CompanionState:
         deadline = time.monotonic() + timeout_s

@@ -85,6 +85,23 @@ def encode(frame: Frame, report_length: int) -> bytes:
     return body + checksum(body).to_bytes(2, "little")
 
 
+def is_intact(report: bytes) -> bool:
+    """Whether the CRC at the end of `report` is right."""
+    return int.from_bytes(report[-2:], "little") == checksum(report[:-2])
+
+
+def payload_of(report: bytes, kind: FrameType, client: int) -> bytes | None:
+    """The payload of a whole frame of our version, of this type and for this client; None: another report.
+
+    `decode` says what is wrong with a report, this only looks for one that is right.
+    """
+    head = (*MAGIC, PROTOCOL_VERSION << 4 | kind, client)
+    length = report[5] & _LENGTH
+    if tuple(report[:4]) != head or length > payload_room(len(report)) or not is_intact(report):
+        return None
+    return report[6 : 6 + length]
+
+
 def decode(report: bytes) -> Frame:
     """The frame in `report`, of any version; the report's length is that of `report`.
 
@@ -96,7 +113,7 @@ def decode(report: bytes) -> Frame:
         raise FrameError("report", f"{len(report)} bytes hold no frame")
     if report[:2] != MAGIC:
         raise FrameError("magic", "not a frame of ours")
-    if int.from_bytes(report[-2:], "little") != checksum(report[:-2]):
+    if not is_intact(report):
         raise FrameError("crc", "wrong")
     length = report[5] & _LENGTH
     if length > payload_room(len(report)):

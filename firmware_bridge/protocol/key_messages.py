@@ -13,6 +13,7 @@ from firmware_bridge.protocol.fields import pack_fields, unpack_fields
 from firmware_bridge.protocol.frames import FrameType
 
 _KEY_EVENT = struct.Struct("<BBBHH")
+_FIRST_EVENT = struct.Struct("<HBBBBH")  # the head, and the first event without its time
 
 
 class RecordKind(enum.IntEnum):
@@ -60,6 +61,26 @@ class KeyReport:
             )
             for e in self.events
         )  # fmt: skip
+
+    @staticmethod
+    def first_press(payload: bytes, index: int) -> tuple[RecordKind, int] | None:
+        """What the first event of a report presses: (KEY, its key code) or (MACRO, its number).
+
+        None if it is something else, or not the event number `index`, or events were lost. Cheaper than
+        `unpack`, for the only thing that cannot wait.
+        """
+        if len(payload) < _FIRST_EVENT.size:
+            return None
+        first_index, dropped, flags, row, _, keycode = _FIRST_EVENT.unpack_from(payload)
+        if first_index != index or dropped or not flags & 1:
+            return None
+        match flags >> 1 & 7:
+            case RecordKind.KEY:
+                return RecordKind.KEY, keycode
+            case RecordKind.MACRO:
+                return RecordKind.MACRO, row
+            case _:
+                return None
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:

@@ -41,7 +41,7 @@ class BoardPort:
         self._output.show(frame, self._lab.now, offer)
 
     def set_reflex(self, reflex: Reflex | None) -> None:
-        self._output.reflex.set(reflex)
+        """This board has none."""
 
     def allow(self, *, capture: bool, typing: bool) -> None:
         kinds = EventKinds.CAPTURES * capture | EventKinds.TYPING * typing
