@@ -73,7 +73,7 @@ class AskPanel(QWidget):
             self.ask()
 
     def _came(self, answer: Answer) -> None:
-        if self.isVisible():
+        if self._is_waiting:  # another panel may have asked
             self._answer = answer
             self._is_waiting = not answer.is_finished
             self._say()

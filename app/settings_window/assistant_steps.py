@@ -207,7 +207,7 @@ class TrialStep(StepView):
         self.ask = AskPanel(tools.companion, tools.bridge, words)
         words.say(self.ask.question.setText, lambda tr: tr("What is a keyboard?"))
         self.column.addWidget(self.ask)
-        self.column.addWidget(PreviewPane(tools.companion, tools.bridge, words, with_lights=False))
+        self.column.addWidget(PreviewPane(tools.bridge, words, with_lights=False))
         self.column.addStretch(1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.settings_window.ports import CompanionPort, CompanionView, SettingsPort
+from app.settings_window.ports import CompanionPort, CompanionView, Presence, SettingsPort
 
 
 class Bridge(QObject):
@@ -21,10 +21,28 @@ class Bridge(QObject):
     def __init__(self, companion: CompanionPort, settings: SettingsPort) -> None:
         super().__init__()
         self.view = CompanionView()
+        self._companion = companion
+        self._watchers: list[object] = []
         self.companion_changed.connect(self._keep)
         companion.watch_state(self.companion_changed.emit)
         companion.watch_pages(self.asked_for.emit)
         settings.watch_settings(self.settings_changed.emit)
 
+    def look(self, watcher: object) -> None:
+        """`watcher` looks at the preview from now on: ask for it, unless somebody looks already."""
+        if not self._watchers:
+            self._companion.watch_preview(self.preview_came.emit)
+        self._watchers.append(watcher)
+
+    def look_away(self, watcher: object) -> None:
+        """`watcher` looks no more; nothing is sent when nobody does."""
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+            if not self._watchers:
+                self._companion.watch_preview(None)
+
     def _keep(self, view: CompanionView) -> None:
+        came_back = view.presence is Presence.HERE and self.view.presence is Presence.AWAY
         self.view = view
+        if came_back and self._watchers:
+            self._companion.watch_preview(self.preview_came.emit)

@@ -254,6 +254,8 @@ class CompanionLink:
                 continue
             with self._lock:
                 self._open[Topic.STATE] = told
+            if self._closing.is_set():
+                told.close()
             told.run()
             self._on_state(CompanionView())
 

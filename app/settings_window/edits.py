@@ -7,6 +7,7 @@ problem is told beside the field.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -65,6 +66,7 @@ class Edits:
         self.problems = loaded.problems
         """What in the settings file could not be used."""
         self._steps: list[Change] = []
+        self._echoes: deque[Settings] = deque(maxlen=_MOST_STEPS)
         self._listeners: list[Listener] = []
         self.fields: tuple[FieldSpec, ...] = fields_of(type(self._settings))
         self._by_path = {field.path: field for field in self.fields}
@@ -133,7 +135,16 @@ class Edits:
         return problem
 
     def others_changed(self, settings: Settings) -> None:
-        """Somebody else changed the settings; the steps of this window stay."""
+        """The settings are told anew, after a change by somebody else or as the echo of one from here.
+
+        Echoes of older changes come while newer ones are made: they must not put a control back.
+        """
+        if settings in self._echoes:
+            while self._echoes.popleft() != settings:
+                pass
+            if self._echoes:
+                return
+        self._echoes.clear()
         if settings != self._settings:
             self._settings = settings
             self._tell()
@@ -151,6 +162,7 @@ class Edits:
             self._settings = self._port.change(changes_between(self._settings, wanted))
         except SettingsRefusedError as error:
             return Problem(path, "refused", str(error), {})
+        self._echoes.append(self._settings)
         return None
 
     def _tell(self) -> None:

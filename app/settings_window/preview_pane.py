@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from app.settings_window.bridge import Bridge
 from app.settings_window.lights_view import LightsView
 from app.settings_window.oled_view import OledView
-from app.settings_window.ports import CompanionPort, Preview
+from app.settings_window.ports import Preview
 from app.settings_window.preview_board import PreviewBoard
 from app.settings_window.theme import GAP, ROW_GAP
 from app.settings_window.widgets import Card, label
@@ -30,11 +30,8 @@ _ANIMATION_MS = 50
 class PreviewPane(QWidget):
     """`oled` and `lights` hold exactly what the firmware of the connected keyboard holds."""
 
-    def __init__(
-        self, companion: CompanionPort, bridge: Bridge, words: Wording, *, with_lights: bool = True
-    ) -> None:
+    def __init__(self, bridge: Bridge, words: Wording, *, with_lights: bool = True) -> None:
         super().__init__()
-        self._companion = companion
         self._bridge = bridge
         self._words = words
         self._with_lights = with_lights
@@ -56,11 +53,11 @@ class PreviewPane(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self._companion.watch_preview(self._bridge.preview_came.emit)
+        self._bridge.look(self)
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
-        self._companion.watch_preview(None)
+        self._bridge.look_away(self)
         self._timer.stop()
         self._preview = self._board = None
         self._show_nothing()

@@ -20,6 +20,7 @@ from app.models.store import InstalledModel, ModelStore
 from app.settings import Appearance, Settings
 from app.settings_window.application import SettingsApp
 from app.settings_window.computer import Computer
+from app.settings_window.edits import Edits
 from app.settings_window.fake import FakeCompanion, FakeSettings
 from app.settings_window.labels import Place
 from app.settings_window.memory_plan import MemoryPlan
@@ -123,7 +124,7 @@ class SettingsDesk:
         self.window = self.app.window
 
     @property
-    def edits(self):  # type: ignore[no-untyped-def]
+    def edits(self) -> Edits:
         return self.app.tools.edits
 
     def page(self, place: Place) -> PageView:

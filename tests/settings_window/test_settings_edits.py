@@ -77,6 +77,27 @@ def test_undo_takes_back_one_field_and_leaves_what_others_changed() -> None:
     assert port.settings == Settings(mode=ModeName.CHAT)
 
 
+def test_echoes_of_older_changes_do_not_put_a_control_back() -> None:
+    edits = Edits(FakeSettings())
+    told = []
+    for value in (7, 8, 9):
+        edits.change(TOKENS, value)
+        told.append(edits.settings)
+    for echo in (told[0], told[2]):  # the one between was dropped: of several, the newest is sent
+        edits.others_changed(echo)
+        assert edits.settings.chat.max_tokens == 9
+    edits.others_changed(told[0])  # now somebody else's
+    assert edits.settings.chat.max_tokens == 7
+
+
+def test_a_change_by_others_between_echoes_holds() -> None:
+    edits = Edits(FakeSettings())
+    edits.change(TOKENS, 7)
+    other = Settings(mode=ModeName.REACT)
+    edits.others_changed(other)
+    assert edits.settings == other
+
+
 def test_a_reset_can_be_undone() -> None:
     edits = Edits(FakeSettings())
     edits.change(TOKENS, 7)

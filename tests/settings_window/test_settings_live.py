@@ -197,14 +197,16 @@ def test_the_window_outlives_the_companion_and_finds_the_next(
     live: Live, qtbot: QtBot, tmp_path: Path
 ) -> None:
     bridge = live.app.tools.bridge
+    preview = preview_page(live).preview
     live.program.stop()
     qtbot.waitUntil(lambda: bridge.view.presence is Presence.AWAY, timeout=WAIT_MS)
     assert live.window.away.isVisible()
     assert live.app.tools.edits.change(("chat", "max_tokens"), 7) is None
     store = SettingsStore(tmp_path / "settings.toml")
     assert store.load().settings.chat.max_tokens == 7
-    with RunningProgram(tmp_path):
+    with RunningProgram(tmp_path) as program:
         qtbot.waitUntil(lambda: bridge.view.presence is Presence.HERE, timeout=WAIT_MS)
+        qtbot.waitUntil(lambda: preview.oled.frame == program.keyboard.panel(), timeout=WAIT_MS)
         assert live.app.tools.edits.change(("chat", "max_tokens"), 8) is None
         assert store.load().settings.chat.max_tokens == 8
 

@@ -102,6 +102,21 @@ def test_a_busy_companion_can_be_cancelled(desk: SettingsDesk) -> None:
     assert not desk.companion.view.is_busy
 
 
+def test_two_looks_at_the_preview_are_one_watch(desk: SettingsDesk) -> None:
+    desk.page(Place.DISPLAY)
+    assert desk.companion.is_watched
+    desk.app.start_assistant()
+    assistant = desk.app.assistant
+    assert assistant is not None
+    while assistant.steps[-1] is not assistant.step:
+        assistant.go_on()
+    assistant.close()
+    settle(0.02)
+    assert desk.companion.is_watched
+    desk.page(Place.ABOUT)
+    assert not desk.companion.is_watched
+
+
 def test_what_the_file_could_not_give_is_told(tmp_path: Path, qtbot: QtBot) -> None:
     settings = FakeSettings()
     settings.problems = (Problem("line 3", "not TOML; it was left out"),)

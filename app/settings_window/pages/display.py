@@ -19,7 +19,7 @@ class DisplayPage(PageView):
                 "asked for only while you look at it, and nothing of it is stored."
             )
         )
-        self.preview = PreviewPane(tools.companion, tools.bridge, tools.words)
+        self.preview = PreviewPane(tools.bridge, tools.words)
         self.add(self.preview)
         self.add_form(self.fields())
         self.finish()
