@@ -7,7 +7,7 @@ that shows plain text only pays for neither.
 
 from __future__ import annotations
 
-import io
+from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import TYPE_CHECKING
 
@@ -103,11 +103,10 @@ class PixelFont:
             from PIL import ImageFont
 
             # The basic layout: one character, one glyph, with no other library to depend on.
-            self._loaded = ImageFont.truetype(
-                io.BytesIO(self._file.read_bytes()),
-                self.height,
-                layout_engine=ImageFont.Layout.BASIC,
-            )
+            with resources.as_file(self._file) as path:
+                self._loaded = ImageFont.truetype(
+                    path, self.height, layout_engine=ImageFont.Layout.BASIC
+                )
             self._missing = _looks(self._loaded, _NOT_A_CHARACTER)
         return self._loaded
 
