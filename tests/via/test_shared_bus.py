@@ -220,8 +220,8 @@ def assert_all_is_well(outcome: LinkOutcome) -> None:
 
 
 # Runs with a wrong answer, where the system tells: VIA app 0 of 3,000 while nobody types, 17 of 2,000 (16 times
-# a key) while somebody types 2.4 keys a second; Vial GUI 0 of 1,000 each. Where it does not: VIA app 12 of 1,000
-# and 25 of 500; Vial GUI, which reads the answers to our heartbeats whenever it asks next, 190 of 300.
+# a key) while somebody types 2.4 keys a second; Vial GUI 0 of 1,000 each. Where it does not: VIA app 12 of
+# 1,000 and 25 of 500; Vial GUI, which reads the answers to our heartbeats whenever it asks next, 190 of 300.
 @pytest.mark.parametrize(
     ("tells", "keys", "most"), [(True, 0, 1), (True, 60, 4), (False, 0, 6), (False, 60, 15)]
 )
