@@ -78,11 +78,15 @@ def wrapped(text: str, size: Size) -> list[str]:
     return [line for line in wrap(size.spelled(text), size.line, width) if line]
 
 
-def tail(text: str, size: Size, rows: int) -> list[str]:
-    """The end of `text` with the cursor behind it: one line that moves along, or the last `rows` lines."""
+def tail(text: str, size: Size, rows: int, after: str = "") -> list[str]:
+    """The end of `text` with the cursor behind it: one line that moves along, or the last `rows` lines.
+
+    Of what stands behind the cursor, the beginning of its line is shown too.
+    """
+    rest = CURSOR + after.partition("\n")[0][: size.line // 3]
     if rows > 1:
-        return wrapped(text + CURSOR, size)[-rows:]
-    return [size.end(size.spelled(text.rpartition("\n")[2]) + CURSOR, size.line)]
+        return wrapped(text + rest, size)[-rows:]
+    return [size.end(size.spelled(text.rpartition("\n")[2] + rest), size.line)]
 
 
 def clipped(text: str, columns: int, size: Size) -> str:

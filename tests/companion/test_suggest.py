@@ -359,7 +359,7 @@ def test_inside_a_word_nothing_is_suggested() -> None:
     desk.suggest((" there", 0.5))
     desk.press(Usage.LEFT)
     assert desk.engine.commands[-1] == Cancel(request=5) or asked(desk)[-1] == ("hello", 1)
-    assert desk.picture == picture("hell_", "", "", "")
+    assert desk.picture == picture("hell_o", "", "", "")
     desk.type("\b\b\b\b")
     desk.advance(1)
     assert asked(desk)[-1] == ("hello", 1)

@@ -184,10 +184,10 @@ class SuggestMode:
 
     def view(self) -> View:
         size = self._desk.size
-        typed = self._desk.context.text
+        context = self._desk.context
         shown = self._fitted
         words = self._lines(shown)
-        lines = tail(typed, size, 2 if size.is_tall else 1)
+        lines = tail(context.text, size, 2 if size.is_tall else 1, context.after)
         if size.is_tall:
             lines = [*padded(lines, 2), "-" * size.columns]
         first = len(lines)
