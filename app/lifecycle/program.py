@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -12,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.companion.core import Companion, Mailbox, Subscriber
+from app.companion.own_files import OwnFiles
 from app.companion.run import StartableKeyboard
-from app.config.paths import words_file
+from app.config.paths import history_file, moods_file, personas_folder, words_file
 from app.config.store import Changes, SettingsStore
 from app.i18n import Catalog, Language, Translate, translation
 from app.ipc.server import IpcServer
@@ -71,11 +73,24 @@ class Translator:
 
 
 def stop_on_signals(stop: threading.Event) -> None:
-    """Ctrl-C, `kill`, and the end of the session all end the program cleanly."""
+    """Ctrl-C, `kill`, and the end of the session set `stop`, for the rest of the process.
+
+    A handler in Python runs on the main thread only, which may sit in a toolkit's loop while the system gave
+    the signal to another thread. The number that C code writes into a socket comes at once.
+    """
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"):
         number = getattr(signal, name, None)
         if number is not None:
-            signal.signal(number, lambda _number, _frame: stop.set())
+            signal.signal(number, lambda _number, _frame: None)
+    signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+
+    def wait(reader: socket.socket, _writer: socket.socket) -> None:
+        reader.recv(1)
+        stop.set()
+
+    threading.Thread(target=wait, args=(reader, writer), name="signals", daemon=True).start()
 
 
 def run_program(options: ProgramOptions, stop: threading.Event) -> None:
@@ -104,9 +119,8 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
             mailbox.post(event)
 
         keyboard = options.make_keyboard(hear)
-        companion = Companion(
-            mailbox, keyboard, engine, host.settings, words_file=words_file()
-        )
+        own = OwnFiles(words_file(), history_file(), personas_folder(), moods_file())
+        companion = Companion(mailbox, keyboard, engine, host.settings, own=own)
         server = IpcServer(options.runtime, service)
         service.server = server
         tray = _tray(options, host)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tray by pystray: AppIndicator or GTK where their Python bindings are, X11 without, Windows, macOS.
 
-pystray's main loop has the main thread. Everything that changes the icon comes from one other thread (the
-X11 backend takes changes from one only), which never ends for an error: the next state is shown again.
+pystray's main loop has the main thread. One other thread takes the states and has the icon changed, and never
+ends for an error: what could not be shown is shown again.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pystray  # type: ignore[import-untyped]
@@ -97,12 +99,21 @@ class PystrayTray:
                 self._changed.wait_for(lambda: self._is_new or stop.is_set(), self._patience_s())
                 state, self._is_new = self._state, False
             if state is not None and not stop.is_set():
-                try:
-                    self._show(state)
-                except Exception as error:  # noqa: BLE001  the thread's top: it is tried again
-                    self._shown = ()
-                    _log.warning("the tray could not be changed: %s", name_of_error(error))
-        self._icon.stop()
+                self._on_icon_thread(partial(self._try_to_show, state))
+        self._on_icon_thread(self._icon.stop)
+
+    def _on_icon_thread(self, work: Callable[[], None]) -> None:
+        if self._is_x11:
+            self._icon.post(work)
+        else:
+            work()
+
+    def _try_to_show(self, state: HostState) -> None:
+        try:
+            self._show(state)
+        except Exception as error:  # noqa: BLE001  the toolkit's top: it is tried again
+            self._shown = ()
+            _log.warning("the tray could not be changed: %s", name_of_error(error))
 
     def _patience_s(self) -> float | None:
         """How long what is shown may stay without a new state."""

@@ -29,8 +29,8 @@ PROGRAM = "from app.cli import main; main()"
 RUN = ("run", "--tray", "--engine", "fake", "--keyboard", "virtual")
 
 pytestmark = pytest.mark.skipif(
-    not all(map(shutil.which, ("Xvfb", "trayer", "dbus-run-session"))),
-    reason="Xvfb, trayer or dbus-run-session is missing",
+    not all(map(shutil.which, ("Xvfb", "trayer", "dbus-daemon"))),
+    reason="Xvfb, trayer or dbus-daemon is missing",
 )
 
 
@@ -52,17 +52,10 @@ def process(
         yield child
     finally:
         child.terminate()
-        child.wait(10)
-
-
-@contextlib.contextmanager
-def ended(home: Path) -> Iterator[None]:
-    """Whatever happens in the block, no companion is left behind: dbus-run-session does not pass signals on."""
-    try:
-        yield
-    finally:
-        with contextlib.suppress(OSError, ValueError, KeyError):
-            os.kill(_pid(home), signal.SIGKILL)
+        try:
+            child.wait(10)
+        finally:
+            child.kill()
 
 
 class Screen:
@@ -75,7 +68,15 @@ class Screen:
         self.display = display.Display(name)
 
     def icon(self) -> tuple[int, int, int, int] | None:
-        """Place and size of the docked icon on the screen."""
+        """Place and size of the docked icon on the screen; None as long as there is none."""
+        from Xlib.error import BadWindow
+
+        try:
+            return self._find_icon()
+        except BadWindow:  # it went away under our eyes
+            return None
+
+    def _find_icon(self) -> tuple[int, int, int, int] | None:
         root = self.display.screen().root
         for window in self._below(root):
             klass = window.get_wm_class()
@@ -110,8 +111,7 @@ class Screen:
         return Image.frombytes("RGB", (size.width, size.height), raw.data, "raw", "BGRX")
 
 
-@pytest.fixture
-def screen() -> Iterator[Screen]:
+def _screen() -> Iterator[Screen]:
     read, write = os.pipe()
     command = ["Xvfb", "-displayfd", str(write), "-screen", "0", "400x120x24", "-nolisten", "tcp"]
     server = subprocess.Popen(command, pass_fds=[write], stderr=subprocess.DEVNULL)
@@ -130,11 +130,36 @@ def screen() -> Iterator[Screen]:
 
 
 @pytest.fixture
+def screen() -> Iterator[Screen]:
+    yield from _screen()
+
+
+@pytest.fixture
 def home() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="thock-"))  # short: a socket lies in it
-    with ended(folder):
-        yield folder
+    yield folder
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def bus() -> Iterator[str]:
+    """The address of a session bus of its own."""
+    daemon = subprocess.Popen(
+        ["dbus-daemon", "--session", "--nofork", "--print-address"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    assert daemon.stdout is not None
+    try:
+        yield daemon.stdout.readline().strip()
+    finally:
+        daemon.terminate()
+        daemon.wait(10)
+        daemon.stdout.close()
+
+
+@pytest.fixture
+def surroundings(screen: Screen, home: Path, bus: str) -> dict[str, str]:
+    return {**environment(screen, home), "DBUS_SESSION_BUS_ADDRESS": bus}
 
 
 def environment(screen: Screen, home: Path) -> dict[str, str]:
@@ -159,11 +184,10 @@ def panel(screen: Screen) -> contextlib.AbstractContextManager[object]:
     )  # fmt: skip
 
 
-def thock(screen: Screen, home: Path) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
-    return process(
-        "dbus-run-session", "--", sys.executable, "-c", PROGRAM, *RUN,
-        environment=environment(screen, home),
-    )  # fmt: skip
+def thock(
+    surroundings: dict[str, str],
+) -> contextlib.AbstractContextManager[subprocess.Popen[bytes]]:
+    return process(sys.executable, "-c", PROGRAM, *RUN, environment=surroundings)
 
 
 def visitor(home: Path, client: str = "command") -> IpcClient:
@@ -202,13 +226,12 @@ def icon_picture(screen: Screen) -> Image.Image:
 
 
 def test_the_icon_docks_shows_the_state_and_a_click_opens_the_window(
-    screen: Screen, home: Path
+    screen: Screen, home: Path, surroundings: dict[str, str]
 ) -> None:
-    with panel(screen), thock(screen, home) as program:
+    with panel(screen), thock(surroundings) as program:
         assert wait(lambda: screen.icon() is not None), "the icon did not dock"
         assert wait(lambda: is_running(home))
-        pid = _pid(home)
-        resident = psutil.Process(pid).memory_info().rss / 2**20
+        resident = psutil.Process(program.pid).memory_info().rss / 2**20
         with visitor(home, "settings") as window, visitor(home) as command:
             assert wait(lambda: command.request("status")["state"]["engine"] == "ready")
             assert wait(lambda: _ink(icon_picture(screen)) > 60), "nothing is drawn"
@@ -229,8 +252,10 @@ def test_the_icon_docks_shows_the_state_and_a_click_opens_the_window(
     assert resident < 75  # 60 MiB is the goal, see docs; libraries of other versions differ
 
 
-def test_an_icon_without_a_panel_docks_when_one_comes(screen: Screen, home: Path) -> None:
-    with thock(screen, home):
+def test_an_icon_without_a_panel_docks_when_one_comes(
+    screen: Screen, home: Path, surroundings: dict[str, str]
+) -> None:
+    with thock(surroundings):
         assert wait(lambda: is_running(home))
         assert screen.icon() is None
         with panel(screen):
@@ -241,37 +266,51 @@ def test_an_icon_without_a_panel_docks_when_one_comes(screen: Screen, home: Path
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_signal_ends_it_cleanly(screen: Screen, home: Path, number: signal.Signals) -> None:
-    with panel(screen), thock(screen, home) as program:
+def test_a_signal_ends_it_cleanly(
+    screen: Screen, home: Path, surroundings: dict[str, str], number: signal.Signals
+) -> None:
+    with panel(screen), thock(surroundings) as program:
         assert wait(lambda: screen.icon() is not None)
         assert wait(lambda: is_running(home))
-        os.kill(_pid(home), number)
+        program.send_signal(number)
         assert program.wait(10) == 0
         assert not (home / "run" / "thock" / "companion.json").exists()
 
 
-def test_from_start_to_the_docked_icon(screen: Screen, home: Path) -> None:
+def test_from_start_to_the_docked_icon(
+    screen: Screen, home: Path, surroundings: dict[str, str]
+) -> None:
     """0.5 s is the goal on a machine that does nothing else."""
     times = []
     with panel(screen):
         for _ in range(3):
             began = time.perf_counter()
-            with thock(screen, home) as program:
+            with thock(surroundings) as program:
                 assert wait(lambda: screen.icon() is not None)
                 times.append(time.perf_counter() - began)
                 assert wait(lambda: is_running(home))
-                os.kill(_pid(home), signal.SIGTERM)
+                program.terminate()
                 program.wait(10)
     print("start to docked icon: " + ", ".join(f"{seconds:.2f} s" for seconds in times))
     assert min(times) < 5
 
 
-def _pid(home: Path) -> int:
-    import json
-
-    return int(json.loads((home / "run" / "thock" / "companion.json").read_text())["pid"])
-
-
 def _ink(picture: Image.Image) -> int:
     """How many pixels are light."""
     return sum(value > 160 for value in picture.convert("L").tobytes())
+
+
+def test_a_companion_whose_x_server_is_gone_ends(home: Path, bus: str) -> None:
+    """After a log-out nobody could stop it any more."""
+    with contextlib.contextmanager(_screen)() as screen:
+        surroundings = {**environment(screen, home), "DBUS_SESSION_BUS_ADDRESS": bus}
+        child = subprocess.Popen([sys.executable, "-c", PROGRAM, *RUN], env=surroundings)
+        try:
+            assert wait(lambda: is_running(home))
+        except BaseException:
+            child.kill()
+            raise
+    try:
+        assert child.wait(15) == 0
+    finally:
+        child.kill()
