@@ -12,11 +12,10 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from app.companion.machine import CompanionMachine
 from app.companion.messages import EngineChanged, Message, Stop
-from app.companion.personal_words import PersonalWords
+from app.companion.own_files import OwnFiles
 from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.state import CompanionState
 from app.settings import Settings
@@ -57,8 +56,7 @@ class Companion:
     """Ties a keyboard to an engine. Neither is started, stopped or closed here.
 
     Subscribers get each new state on the companion's thread and must return soon; they may not
-    change the companion but by posting to its mailbox. `words_file`: where the person's own words are
-    kept if they want that.
+    change the companion but by posting to its mailbox. `own`: where the person's own files are.
 
     Raises (by the constructor):
         ValueError: there is no keyboard layout of the name in `settings`.
@@ -71,11 +69,10 @@ class Companion:
         engine: EnginePort,
         settings: Settings,
         clock: Callable[[], float] = time.monotonic,
-        words_file: Path | None = None,
+        own: OwnFiles = OwnFiles(),  # noqa: B008  immutable
     ) -> None:
         self._mailbox = mailbox
-        personal = PersonalWords(words_file)
-        self._machine = CompanionMachine(keyboard, engine, settings, clock, personal)
+        self._machine = CompanionMachine(keyboard, engine, settings, clock, own)
         self._clock = clock
         self._rest_until = float("-inf")
         self._subscribers: tuple[Subscriber, ...] = ()

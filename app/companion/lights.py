@@ -6,11 +6,10 @@ from __future__ import annotations
 import datetime
 import enum
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
 
 from app.settings import LightsSettings
 from firmware_bridge.lights.overlay import LightEffect, LightOverlay, Rgb
@@ -35,17 +34,24 @@ class Cue(enum.StrEnum):
     LETTER = "letter"
 
 
-def overlay_of(entry: Mapping[str, Any]) -> LightOverlay:
-    """The overlay that a `colour` and an `effect` in one of our TOML files describe."""
-    red, green, blue = entry["colour"]
-    return LightOverlay(Rgb(red, green, blue), LightEffect[entry["effect"].upper()])
+def overlay_of(colour: Sequence[int], effect: str) -> LightOverlay:
+    """The overlay that a `colour` and an `effect` in a TOML file describe.
+
+    Raises:
+        KeyError: there is no such effect.
+        ValueError: this is no colour.
+    """
+    red, green, blue = colour
+    return LightOverlay(Rgb(red, green, blue), LightEffect[effect.upper()])
 
 
 def load_palette() -> Mapping[Cue, LightOverlay]:
     """The palette that is part of the program."""
     text = resources.files("assets").joinpath("lights.toml").read_text(encoding="utf-8")
     entries = tomllib.loads(text)
-    return MappingProxyType({cue: overlay_of(entries[cue]) for cue in Cue})
+    return MappingProxyType(
+        {cue: overlay_of(entries[cue]["colour"], entries[cue]["effect"]) for cue in Cue}
+    )
 
 
 def with_intensity(overlay: LightOverlay, share: float) -> LightOverlay:

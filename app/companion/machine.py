@@ -16,11 +16,9 @@ from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
 from app.companion.lights import load_palette
 from app.companion.messages import EngineChanged, Message
-from app.companion.modes.base import Desk, Mode
-from app.companion.modes.chat import ChatMode
-from app.companion.modes.react import ReactMode
-from app.companion.modes.suggest import SuggestMode
-from app.companion.personal_words import PersonalWords
+from app.companion.modes.base import Desk
+from app.companion.modes.switch import Modes
+from app.companion.own_files import OwnFiles
 from app.companion.ports import EnginePort, KeyboardPort
 from app.companion.rest import Rest
 from app.companion.sight import Scene, Sight
@@ -71,36 +69,37 @@ class CompanionMachine:
         engine: EnginePort,
         settings: Settings,
         clock: Callable[[], float],
-        personal: PersonalWords | None = None,
+        own: OwnFiles = OwnFiles(),  # noqa: B008  immutable
     ) -> None:
         self._now = clock
         self._keyboard = keyboard
-        self._desk = Desk(engine, settings, load_palette(), clock, personal or PersonalWords())
-        self._furnish(settings)
-        self._mode = self._modes[settings.mode]
+        self._desk = Desk(engine, settings, load_palette(), clock, own)
+        self._is_paused = False
+        self._furnish()
+        self._modes = Modes(self._desk, settings.mode)
         self._engine = EngineWatch(self._desk)
         self._sight = Sight(keyboard, self._desk, self._resized)
         self._rest = Rest(settings.display.off_s, settings.idle_wipe_s)
-        self._is_paused = False
         self._newest_event: BridgeEvent | None = None
         self._dropped = 0
         self._board: Capabilities | None = None
-        self._mode.enter()
         self.is_stopped = False
 
-    def _furnish(self, settings: Settings) -> None:
-        """All that is made from the settings, empty."""
-        self._keyboard.allow(capture=False, typing=settings.suggest.accept)
+    def _furnish(self) -> None:
+        """All but the modes that is made from the settings, empty."""
+        settings = self._desk.settings
+        self._allow()
         self._keys = KeyEdits(
             KeyText(load_layout(settings.layout)), settings.key_repeat_s, self._now
         )
-        self._chat = ChatMode(self._desk)
-        self._suggest = SuggestMode(self._desk)
-        self._modes: dict[ModeName, Mode] = {
-            ModeName.SUGGEST: self._suggest,
-            ModeName.CHAT: self._chat,
-            ModeName.REACT: ReactMode(self._desk),
-        }
+
+    def _allow(self) -> None:
+        """Nothing but its own pause key works on the keyboard while no keys are read."""
+        settings, is_reading = self._desk.settings, not self._is_paused
+        self._keyboard.allow(
+            capture=settings.chat.capture and is_reading,
+            typing=settings.suggest.accept and is_reading,
+        )
 
     # ---------------------------------------------------------------- what comes in
 
@@ -132,7 +131,11 @@ class CompanionMachine:
                 self._engine.loaded(message)
             case SuggestionAccepted():
                 self._accepted(message)
-            case Hello() | Forgotten() | CaptureStarted() | CaptureEnded():
+            case CaptureStarted() if not self._is_paused:
+                self._modes.capture_began()
+            case CaptureEnded():
+                self._modes.capture_ended()
+            case Hello() | Forgotten() | CaptureStarted():
                 pass  # nothing depends on them
             case (
                 to_companion.SetMode()
@@ -156,7 +159,7 @@ class CompanionMachine:
         if self.is_stopped:
             return None
         times = [
-            self._mode.deadline,
+            self._modes.now.deadline,
             self._rest.deadline,
             self._sight.deadline,
         ]
@@ -173,21 +176,21 @@ class CompanionMachine:
             # The keyboard shows its own screen, or darkens it.
             self._sight.out.release()
         self._sight.wake(now)
-        self._mode.wake()
+        self._modes.now.wake()
         if not self._rest.is_dark:
             self._sight.show(self._scene, now)
         self._foresee(now)
 
     def _foresee(self, now: float) -> None:
         """Have the engine compute the reply to what would be asked now, and the keyboard know it."""
-        self._desk.ready.expect(None if self._is_paused else self._mode.question)
+        self._desk.ready.expect(None if self._is_paused else self._modes.now.question)
         after = None if self._rest.is_dark else self._newest_event
         keys = (self._keys.enter_keys, _ASK_KEYS)
         self._sight.foresee(self._scene, keys, after, now)
 
     @property
     def _scene(self) -> Scene:
-        return Scene(self._mode, self._engine, self._is_paused)
+        return Scene(self._modes.now, self._engine, self._is_paused)
 
     def failed(self, error: str) -> None:
         """Something in here raised; `error` names it without content."""
@@ -198,7 +201,7 @@ class CompanionMachine:
         """What there is to know of this moment."""
         out = self._sight.out
         return CompanionState(
-            mode=self._mode.name,
+            mode=self._modes.now.name,
             status=out.status,
             is_paused=self._is_paused,
             engine=self._engine.state,
@@ -211,7 +214,7 @@ class CompanionMachine:
             frame=out.frame,
             lines=out.lines,
             lights=out.overlay,
-            reply=self._mode.reply,
+            reply=self._modes.now.reply,
             ready=self._desk.ready.stats,
         )
 
@@ -223,13 +226,15 @@ class CompanionMachine:
             return
         if isinstance(event, KeyPressed):
             self._sight.pressed(event)
+        captured = isinstance(event, KeyPressed | KeyReleased) and event.captured
         for edit, at in self._keys.take(event):
-            self._mode.edited(edit, at)
+            self._modes.edited(edit, at, captured=captured)
 
     def _accepted(self, event: SuggestionAccepted) -> None:
         """The keyboard typed what was offered: the text goes on with it."""
         if not self._is_paused:
-            self._mode.edited(self._keys.typed_by_keyboard(event.text), event.host_s)
+            edit = self._keys.typed_by_keyboard(event.text)
+            self._modes.edited(edit, event.host_s, captured=False)
 
     def _connect(self, capabilities: Capabilities) -> None:
         self._board = capabilities
@@ -240,41 +245,40 @@ class CompanionMachine:
             return
         match number:
             case MacroKey.NEXT_MODE:
-                names = list(ModeName)
-                self._set_mode(names[(names.index(self._mode.name) + 1) % len(names)])
+                self._set_mode(self._modes.next_name)
             case MacroKey.ASK:
-                self._mode.commit()
+                self._modes.now.commit()
             case MacroKey.PAUSE if self._is_paused:
                 self._resume()
             case MacroKey.PAUSE:
                 self._pause()
             case MacroKey.CANCEL:
-                self._mode.cancel()
+                self._modes.now.cancel()
             case MacroKey.ACCEPT:
-                is_suggesting = self._mode is self._suggest
-                tr = self._desk.tr
-                if text := self._suggest.refusal() if is_suggesting else tr("nothing to type"):
+                suggest, tr = self._modes.suggest, self._desk.tr
+                is_suggesting = self._modes.now is suggest
+                if text := suggest.refusal() if is_suggesting else tr("nothing to type"):
                     self._notify(text)
             case _:
-                self._mode.macro(number)
+                self._modes.now.macro(number)
 
     # ---------------------------------------------------------------- engine
 
     def _engine_changed(self, change: EngineChanged) -> None:
         if self._engine.changed(change):
-            self._mode.engine_came()
+            self._modes.now.engine_came()
         elif not self._desk.engine_ready:
             self._desk.ready.engine_left()
-            for mode in self._modes.values():
+            for mode in self._modes:
                 mode.engine_left()
 
     def _answered(self, event: Event) -> bool:
         """Whether it answers what somebody asked for."""
         is_ahead = self._desk.ready.answered(event)
-        for mode in self._modes.values() if not is_ahead else ():
+        for mode in self._modes if not is_ahead else ():
             mode.answered(event)
         if self._engine.answered():
-            self._mode.engine_came()
+            self._modes.now.engine_came()
         return not is_ahead
 
     def _failed(self, event: Failed) -> None:
@@ -292,7 +296,7 @@ class CompanionMachine:
                 self._set_mode(mode)
             case to_companion.Ask(text=text) if not self._is_paused:
                 self._set_mode(ModeName.CHAT)
-                self._chat.ask(text, self._now())
+                self._modes.chat.ask(text, self._now())
             case to_companion.Ask():
                 self._notify(tr("paused: not asked"))
             case to_companion.Pause():
@@ -300,14 +304,15 @@ class CompanionMachine:
             case to_companion.Resume():
                 self._resume()
             case to_companion.CancelReply():
-                self._mode.cancel()
+                self._modes.now.cancel()
             case to_companion.Forget():
                 self._wipe()
                 self._desk.personal.forget()
+                self._desk.history.forget()
                 self._notify(tr("forgotten"))
             case to_companion.FocusChanged() if not self._is_paused:
                 self._keys.forget()
-                self._mode.edited(TextUnknown(), self._now())
+                self._modes.edited(TextUnknown(), self._now(), captured=False)
             case to_companion.FocusChanged():
                 pass  # no text is kept
             case to_companion.Configure(settings=settings):
@@ -322,36 +327,34 @@ class CompanionMachine:
         old = self._desk.settings
         if settings == old:
             return
-        name = self._mode.name if settings.mode is old.mode else settings.mode
-        self._mode.leave()
+        name = self._modes.chosen if settings.mode is old.mode else settings.mode
+        self._modes.now.leave()
         self._wipe()
         self._desk.configure(settings)
         self._sight.configure(settings)
         self._rest.configure(settings.display.off_s, settings.idle_wipe_s, self._now())
-        self._furnish(settings)
-        self._mode = self._modes[name]
+        self._furnish()
+        self._modes.furnish(name)
         if not self._is_paused:
-            self._mode.enter()
+            self._modes.now.enter()
 
     def _set_mode(self, name: ModeName) -> None:
-        if name is self._mode.name:
+        if not self._modes.choose(name, enter=not self._is_paused):
             return
         tr = self._desk.tr
-        self._mode.leave()
-        self._desk.ready.wipe()
-        self._mode = self._modes[name]
-        if not self._is_paused:
-            self._mode.enter()
         self._notify(tr("mode: {name}").format(name=mode_name(name, tr)))
 
     def _pause(self) -> None:
-        self._is_paused = True
+        if not self._is_paused:
+            self._is_paused = True
+            self._allow()
         self._wipe()
 
     def _resume(self) -> None:
         if self._is_paused:
             self._is_paused = False
-            self._mode.enter()
+            self._allow()
+            self._modes.now.enter()
 
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
@@ -359,7 +362,7 @@ class CompanionMachine:
         self._newest_event = None
         self._desk.context.wipe()
         self._sight.forget()
-        for mode in self._modes.values():
+        for mode in self._modes:
             mode.wipe()
         self._desk.ready.wipe()
         self._desk.personal.rest()
@@ -376,5 +379,5 @@ class CompanionMachine:
         self._sight.notify(text, self._now())
 
     def _resized(self) -> None:
-        for mode in self._modes.values():
+        for mode in self._modes:
             mode.resized()

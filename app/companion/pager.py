@@ -57,6 +57,10 @@ class Pager:
         """The person wants the next page; after the last one comes the first."""
         self._show(self._page + 1 if self.has_more else 0, now)
 
+    def turn_back(self, now: float) -> None:
+        """The person wants the page before; before the first there is none."""
+        self._show(max(self._page - 1, 0), now)
+
     @property
     def _last(self) -> int:
         return max((len(self._lines) - 1) // self._rows, 0)

@@ -24,8 +24,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from app.companion.lights import overlay_of
 from app.i18n import Language
-from firmware_bridge.lights.overlay import LightEffect, LightOverlay, Rgb
+from firmware_bridge.lights.overlay import LightOverlay
 
 DEFAULT_PERSONA = "helper"
 MAX_FILE_BYTES = 16_384
@@ -117,12 +118,11 @@ def _persona(key: str, data: bytes, language: Language) -> Persona:
         **file.en.model_dump(exclude_none=True),
         **(file.zh_CN.model_dump(exclude_none=True) if language is Language.ZH_CN else {}),
     }
-    red, green, blue = file.colour
     prompt, style = words.get("prompt", ""), words.get("style", "")
     space = " " if prompt.isascii() else ""
     return Persona(
         key,
         words.get("name", key),
         f"{prompt}{space}{style}".strip(),
-        LightOverlay(Rgb(red, green, blue), LightEffect[file.effect.upper()]),
+        overlay_of(file.colour, file.effect),
     )

@@ -10,14 +10,6 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 
-class ChatPrompt(BaseModel):
-    """assets/prompts/chat.toml"""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    system: str
-
-
 class ReactPrompt(BaseModel):
     """assets/prompts/react.toml; `examples` are (line, manner, label)."""
 
@@ -31,13 +23,8 @@ class ReactPrompt(BaseModel):
     rhythm: dict[str, str]
 
 
-def load_chat_prompt(language: str) -> ChatPrompt:
-    """The words of chat mode in `language` (`zh_CN`), else in its base (`zh`), else in English."""
-    return ChatPrompt.model_validate(_load("chat", language))
-
-
 def load_react_prompt(language: str) -> ReactPrompt:
-    """The words of react mode; languages as in `load_chat_prompt`."""
+    """The words of react mode in `language` (`zh_CN`), else in its base (`zh`), else in English."""
     return ReactPrompt.model_validate(_load("react", language))
 
 

@@ -33,6 +33,21 @@ def words_file() -> Path:
     return Path(_DIRS.user_data_dir) / "words.txt"
 
 
+def history_file() -> Path:
+    """The chat, if the person wants it kept."""
+    return Path(_DIRS.user_data_dir) / "chat.json"
+
+
+def personas_folder() -> Path:
+    """The person's own personas, one TOML file each."""
+    return Path(_DIRS.user_config_dir) / "personas"
+
+
+def moods_file() -> Path:
+    """The person's own moods, in place of the shipped ones."""
+    return Path(_DIRS.user_config_dir) / "moods.toml"
+
+
 def log_folder() -> Path:
     """Logs; on Linux below the state folder of the XDG base directories."""
     return Path(_DIRS.user_log_dir)

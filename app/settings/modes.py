@@ -63,6 +63,12 @@ class ChatSettings(Group):
         title="Persona",
         description="Who answers: a file of the program or of your own, without .toml.",
     )
+    capture: bool = Field(
+        default=True,
+        title="Capture key",
+        description="A capture key in the keyboard's firmware begins a question from any mode: what is typed "
+        "then goes to Thock and not to the computer.",
+    )
     question_chars: int = Field(
         default=2000, ge=16, le=4000,
         title="Longest question",
@@ -80,6 +86,12 @@ class ChatSettings(Group):
         description="Older questions and answers are forgotten when the chat grows longer than this.",
         json_schema_extra={"unit": "characters"},
     )  # fmt: skip
+    keep_history: bool = Field(
+        default=False,
+        title="Keep the chat",
+        description="Write the remembered questions and answers to a file of yours, so that they are there "
+        "after a restart.",
+    )
     max_tokens: int = Field(
         default=96, ge=1, le=1024,
         title="Longest answer",

@@ -73,7 +73,7 @@ def test_nothing_is_offered_unless_it_is_turned_on() -> None:
 @pytest.mark.parametrize("accepting", [True, False])
 def test_the_keyboard_is_told_whether_typing_is_allowed(accepting: bool) -> None:
     board = Desk(Settings(suggest=SuggestSettings(accept=accepting)), is_ready=False)
-    assert board.keyboard.log[0] == f"allow capture False typing {accepting}"
+    assert board.keyboard.log[0] == f"allow capture True typing {accepting}"
 
 
 def test_what_was_accepted_is_part_of_the_text() -> None:

@@ -249,7 +249,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @invariant()
     def no_more_is_open_than_the_engine_takes(self) -> None:
-        assert len(self.desk.companion._machine._modes[ModeName.SUGGEST]._open) <= 8
+        assert len(self.desk.companion._machine._modes.suggest._open) <= 8
 
     def _seen(self, marker: re.Pattern[str]) -> list[int]:
         return [int(n) for line in self.desk.state.lines for n in marker.findall(line)]

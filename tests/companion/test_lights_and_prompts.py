@@ -23,7 +23,7 @@ from app.companion.lights import (
 )
 from app.companion.messages import Configure
 from app.companion.modes.moods import load_moods
-from app.companion.prompts import load_chat_prompt, load_react_prompt
+from app.companion.prompts import load_react_prompt
 from app.settings import LightsSettings, Settings
 from engine.client import EngineState
 from firmware_bridge.lights.overlay import LightEffect, LightOverlay, Rgb
@@ -180,7 +180,6 @@ def test_the_machine_obeys_the_rules_for_lights() -> None:
 
 
 def test_a_prompt_in_an_unknown_language_is_english() -> None:
-    assert load_chat_prompt("xx_YY") == load_chat_prompt("en")
     assert load_react_prompt("xx_YY") == load_react_prompt("en")
 
 
@@ -188,9 +187,10 @@ def test_what_a_language_lacks_comes_from_its_base_and_then_from_english(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "prompts").mkdir()
-    (tmp_path / "prompts" / "chat.toml").write_text(
-        '[en]\nsystem = "one"\n[zh]\nsystem = "two"\n[zh_CN]\nsystem = "three"\n'
+    (tmp_path / "prompts" / "react.toml").write_text(
+        '[en]\nsystem = "one"\nuser = ""\nsilence = ""\nmacro = ""\nexamples = []\nrhythm = {}\n'
+        '[zh]\nsystem = "two"\n[zh_CN]\nsystem = "three"\n'
     )
     monkeypatch.setattr("app.companion.prompts.resources.files", lambda _: tmp_path)
-    systems = [load_chat_prompt(name).system for name in ("zh_CN", "zh_TW", "fr", "en")]
+    systems = [load_react_prompt(name).system for name in ("zh_CN", "zh_TW", "fr", "en")]
     assert systems == ["three", "two", "one", "one"]

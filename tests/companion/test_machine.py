@@ -40,12 +40,14 @@ def test_pause_while_thinking_wipes_here_and_in_the_engine() -> None:
     desk.advance(1)
     desk.take()
     desk.post(Pause())
-    assert desk.take() == ["cancel 6", "forget 7", "status paused", PAUSED, "lights off"]
+    told = ["cancel 6", "forget 7", "status paused", PAUSED, "lights off"]
+    assert desk.take() == ["allow capture False typing False", *told]
     desk.suggest(("s", 0.9), request=6)
     desk.type("more secrets")
     assert desk.take() == []
     desk.post(Resume())
-    assert desk.take() == ["status listening", picture("_", "", "", "")]
+    told = ["status listening", picture("_", "", "", "")]
+    assert desk.take() == ["allow capture True typing False", *told]
 
 
 def test_nothing_typed_in_a_pause_is_known_afterwards() -> None:

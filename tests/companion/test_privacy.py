@@ -75,7 +75,7 @@ def everything_said(desk: Desk) -> str:
         machine._desk,
         machine._desk.context,
         machine._keys._held,
-        *machine._modes.values(),
+        *machine._modes,
         *desk.states,
         *desk.engine.commands,
         desk.keyboard.frame,

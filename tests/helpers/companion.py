@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from app.companion.core import Companion, Mailbox
 from app.companion.messages import EngineChanged, Message
+from app.companion.own_files import OwnFiles
 from app.companion.ports import EngineCommand
 from app.companion.state import CompanionState
 from app.settings import ReadySettings, Settings
@@ -15,7 +16,14 @@ from engine.client import EngineState
 from engine.errors import EngineUnavailableError
 from engine.messages import Candidate, Chat, Choose, Suggest, SuggestionsReady
 from firmware_bridge.display.frame import DisplayFrame, TextFrame
-from firmware_bridge.events import KeyPressed, KeyReleased, LinkReady, MacroTriggered
+from firmware_bridge.events import (
+    CaptureEnded,
+    CaptureStarted,
+    KeyPressed,
+    KeyReleased,
+    LinkReady,
+    MacroTriggered,
+)
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.lights.overlay import LightOverlay
@@ -155,6 +163,7 @@ class Desk:
         features: Feature = EVERYTHING,
         extent: tuple[int, int] | None = None,
         ahead: bool = False,
+        own: OwnFiles = OwnFiles(),  # noqa: B008  immutable
     ) -> None:
         settings = settings or Settings()
         if not ahead:
@@ -166,7 +175,7 @@ class Desk:
         self.keyboard.columns = columns
         self.engine = FakeEngine(self.keyboard.log)
         self.states: list[CompanionState] = []
-        self.companion = Companion(Mailbox(), self.keyboard, self.engine, settings, self.clock)
+        self.companion = Companion(Mailbox(), self.keyboard, self.engine, settings, self.clock, own)
         self.companion.subscribe(self.states.append)
         self.post(LinkReady(board(columns, rows, features, extent)))
         if is_ready:
@@ -208,15 +217,15 @@ class Desk:
         self.keyboard.log.clear()
         return log
 
-    def down(self, usage: int) -> None:
+    def down(self, usage: int, *, captured: bool = False) -> None:
         """A key goes down; its place follows from its usage."""
         ms = int(self.clock.now * 1000) & 0xFFFF
-        self.post(KeyPressed(usage, usage >> 4, usage & 15, ms, self.clock.now))
+        self.post(KeyPressed(usage, usage >> 4, usage & 15, ms, self.clock.now, captured))
 
-    def up(self, usage: int) -> None:
+    def up(self, usage: int, *, captured: bool = False) -> None:
         """A key goes up."""
         ms = int(self.clock.now * 1000) & 0xFFFF
-        self.post(KeyReleased(usage, usage >> 4, usage & 15, ms, self.clock.now))
+        self.post(KeyReleased(usage, usage >> 4, usage & 15, ms, self.clock.now, captured))
 
     def press(self, usage: int, hold_s: float = 0.0) -> None:
         """One key down and up."""
@@ -229,15 +238,21 @@ class Desk:
         ms = int(self.clock.now * 1000) & 0xFFFF
         self.post(MacroTriggered(number, ms, self.clock.now))
 
-    def type(self, text: str, gap_s: float = 0.1) -> None:
+    def type(self, text: str, gap_s: float = 0.1, *, captured: bool = False) -> None:
         """Type as a person does: `gap_s` seconds pass after each key."""
         for stroke in keys_for(text, US):
             for usage, is_down in stroke.actions():
                 if is_down:
-                    self.down(usage)
+                    self.down(usage, captured=captured)
                 else:
-                    self.up(usage)
+                    self.up(usage, captured=captured)
             self.advance(gap_s)
+
+    def capture(self, text: str) -> None:
+        """Type `text` while the capture key is held."""
+        self.post(CaptureStarted(0, self.clock.now))
+        self.type(text, captured=True)
+        self.post(CaptureEnded(0, self.clock.now))
 
     def suggest(self, *words: tuple[str, float], request: int | None = None) -> None:
         """The engine answers with candidates."""

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from app.companion.accept import Typeable
+from app.companion.chat_history import ChatHistory
 from app.companion.context import Edit, TypingContext
 from app.companion.lights import Cue
+from app.companion.own_files import OwnFiles
 from app.companion.personal_words import PersonalWords
 from app.companion.picture import Size
 from app.companion.ports import EngineCommand, EnginePort
+from app.companion.presets import load_presets
 from app.companion.ready import Question, ReadyReplies
 from app.i18n import Catalog, translation
 from app.settings import ModeName, Settings
@@ -74,10 +77,12 @@ class Desk:
         settings: Settings,
         palette: Mapping[Cue, LightOverlay],
         clock: Callable[[], float],
-        personal: PersonalWords,
+        own: OwnFiles,
     ) -> None:
         self.palette = palette
-        self.personal = personal
+        self.personal = PersonalWords(own.words)
+        self.history = ChatHistory(own.history)
+        self._own = own
         self.now = clock
         self.ready = ReadyReplies(self.request, self.cancel)
         self._last_request = 0
@@ -94,6 +99,8 @@ class Desk:
         self.context = TypingContext(settings.context_chars)
         self.ready.configure(settings.ready)
         self.personal.configure(settings.suggest)
+        self.history.configure(settings.chat)
+        self.presets = load_presets(settings.language, self._own)
 
     def request(self, build: Callable[[int], EngineCommand]) -> int | None:
         """Send the command that `build` makes of a fresh request number; that number.

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chat: a typed question, a streamed reply.
 
-Until the firmware can hold keys back, what is typed here reaches the computer as well.
+Keys that the keyboard does not hold back (a capture) reach the computer as well.
 """
 
 from __future__ import annotations
 
 import enum
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,13 +15,19 @@ from app.companion.lights import DARK, Cue
 from app.companion.modes.base import Desk, Preview, View
 from app.companion.pager import Pager
 from app.companion.picture import Size, clipped, padded, tail, wrapped
-from app.companion.prompts import load_chat_prompt
 from app.companion.ready import ReadyReply
 from app.companion.words import mode_name
 from app.settings import ModeName
 from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
 from firmware_bridge.display.spelling import is_plain
-from firmware_bridge.keys.text_events import Backspace, Enter, Escape, TextTyped
+from firmware_bridge.keys.text_events import (
+    Backspace,
+    CursorMoved,
+    Direction,
+    Enter,
+    Escape,
+    TextTyped,
+)
 from firmware_bridge.protocol.messages import Status
 
 _CUT_OFF = " ..."  # the reply reached its longest length
@@ -49,8 +54,7 @@ class ChatMode:
         self._title = mode_name(self.name, desk.tr)
         self._hint = desk.tr("Type a question.\nEnter asks,\nEsc cancels.")
         self._no_answer = desk.tr("(no answer)")
-        self._system = load_chat_prompt(desk.settings.language).system
-        self._history: deque[tuple[str, str]] = deque(maxlen=settings.history_turns)
+        self._persona = desk.presets.persona(settings.persona)
         self._typed = TypingContext(settings.question_chars)
         self._pager = Pager(settings.reading_speed)
         self._phase = _Phase.TYPING
@@ -81,6 +85,16 @@ class ChatMode:
         return self._about(typed) if typed else None
 
     @property
+    def is_answering(self) -> bool:
+        """A reply is under way."""
+        return self._phase in (_Phase.WAITING, _Phase.THINKING, _Phase.STREAMING)
+
+    @property
+    def is_showing_reply(self) -> bool:
+        """A reply is under way, or stays until it is read."""
+        return self._phase is not _Phase.TYPING
+
+    @property
     def preview(self) -> Preview | None:
         ready = self._desk.ready.expected
         if ready is None:
@@ -105,12 +119,17 @@ class ChatMode:
         self._typed.wipe()
 
     def edited(self, edit: Edit, at: float) -> None:
-        """The display shows the question and its end is the only place to type: other keys do nothing."""
+        """The end of the question is the only place to type. Up and down turn the pages of the reply."""
         match edit:
             case Enter():
                 self._commit(at)
             case Escape():
                 self.cancel()
+            case CursorMoved(direction=Direction.UP | Direction.PAGE_UP):
+                self._pager.turn_back(self._desk.now())
+            case CursorMoved(direction=Direction.DOWN | Direction.PAGE_DOWN):
+                if self._pager.has_more:
+                    self._pager.turn(self._desk.now())
             case TextTyped() | Backspace():
                 if self._phase is _Phase.ANSWERED:
                     self._start_typing()
@@ -122,7 +141,7 @@ class ChatMode:
 
     def cancel(self) -> None:
         """Stop the reply; with none under way, clear the question."""
-        if self._phase in (_Phase.WAITING, _Phase.THINKING, _Phase.STREAMING):
+        if self.is_answering:
             self._stop()
         else:
             self._typed.wipe()
@@ -180,7 +199,7 @@ class ChatMode:
 
     def wipe(self) -> None:
         self.leave()
-        self._history.clear()
+        self._desk.history.wipe()
 
     def resized(self) -> None:
         self._fill_pager()
@@ -211,8 +230,8 @@ class ChatMode:
 
     def _about(self, question: str) -> Chat:
         """What asks `question` after the chat so far."""
-        turns = [Turn(role="system", content=self._system)]
-        for asked, reply in self._history:
+        turns = [Turn(role="system", content=self._persona.system)]
+        for asked, reply in self._desk.history:
             turns.append(Turn(role="user", content=asked))
             turns.append(Turn(role="assistant", content=reply))
         turns.append(Turn(role="user", content=question))
@@ -246,10 +265,7 @@ class ChatMode:
         self._desk.measured(self.name, self._desk.number(), self._asked_at, is_ready=True)
 
     def _remember(self) -> None:
-        self._history.append((self._question, self._reply))
-        most = self._desk.settings.chat.history_chars
-        while sum(len(q) + len(a) for q, a in self._history) > most:
-            self._history.popleft()
+        self._desk.history.add(self._question, self._reply)
 
     def _stop(self) -> None:
         """Give up the question under way, and its reply as far as it came."""
@@ -279,10 +295,10 @@ class ChatMode:
         return (*padded(asked, size.rows - 1), *(self._draft() or ["..."]))
 
     def _reply_view(self, page: _Page, is_whole: bool, size: Size) -> View:
-        cue = Cue.READY if is_whole else Cue.STREAMING
+        lights = self._desk.palette[Cue.READY] if is_whole else self._persona.lights
         status = Status.LISTENING if is_whole else Status.STREAMING
         lines, asked = page.lines(size), f"> {page.question}"
-        return View(lines, status, self._desk.palette[cue], title=asked, has_more=page.has_more)
+        return View(lines, status, lights, title=asked, has_more=page.has_more)
 
     def _ready_view(self, question: str, ready: ReadyReply, size: Size) -> View:
         """What `ask` shows of a ready reply."""

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.companion.context import Edit, MacroRan, TextUnknown
 from app.companion.lights import DARK, with_intensity
 from app.companion.macros import macro_name, typing_macro
 from app.companion.modes.base import Desk, View
-from app.companion.modes.moods import FACE_ROWS, Mood, load_moods
+from app.companion.modes.moods import FACE_ROWS, Mood
 from app.companion.modes.rhythm import Rhythm
 from app.companion.picture import padded, wrapped
 from app.companion.prompts import load_react_prompt
@@ -45,7 +46,7 @@ class ReactMode:
         self._title = mode_name(self.name, desk.tr)
         self._hint = desk.tr("Type a line or\npress a macro key.")
         self._prompt = load_react_prompt(desk.settings.language)
-        self._moods = load_moods(desk.settings.language)
+        self._moods = desk.presets.moods
         # One margin for all of them, so that the head stays where it is when the mood changes.
         self._face_columns = max(len(row) for mood in self._moods.values() for row in mood.face)
         self._rhythm = Rhythm()
@@ -185,10 +186,16 @@ class ReactMode:
             self._asked_since = self._cause.at
             self._cause = None
 
+    def _examples(self) -> Iterator[tuple[str, str, str]]:
+        """Lines with the label that the model is to answer, those of the moods there are."""
+        yield from (example for example in self._prompt.examples if example[2] in self._moods)
+        for label, mood in self._moods.items():
+            yield from ((line, manner, label) for line, manner in mood.examples)
+
     def _turns(self, cause: _Cause) -> list[Turn]:
         prompt = self._prompt
         turns = [Turn(role="system", content=prompt.system)]
-        for line, manner, label in prompt.examples:
+        for line, manner, label in self._examples():
             turns.append(Turn(role="user", content=prompt.user.format(line=line, manner=manner)))
             turns.append(Turn(role="assistant", content=label))
         line = self._desk.context.last_line[-_LINE_CHARS:] or prompt.silence
