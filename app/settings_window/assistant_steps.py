@@ -216,7 +216,7 @@ def _only_keyboard(tr: Translate) -> str:
 
 
 def _only_memory(tr: Translate) -> str:
-    return tr("What you type stays in memory, is never stored, and is forgotten when you rest.")
+    return tr("What you type stays in memory and is forgotten when you rest. Keeping it is off.")
 
 
 def _only_here(tr: Translate) -> str:

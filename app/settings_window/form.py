@@ -97,9 +97,11 @@ class SettingRow(QFrame):
     def _arrange(self) -> None:
         texts = QVBoxLayout()
         texts.setSpacing(2)
+        texts.addStretch(1)
         texts.addWidget(self._title)
         texts.addWidget(self._hint)
         texts.addWidget(self._trouble)
+        texts.addStretch(1)
         line = QHBoxLayout(self)
         line.setContentsMargins(ROW_GAP, ROW_GAP, ROW_GAP, ROW_GAP)
         line.setSpacing(GAP)

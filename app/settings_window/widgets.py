@@ -174,7 +174,7 @@ class Option(QRadioButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         ring = QRectF(2, (self.height() - RING) / 2, RING, RING).adjusted(1, 1, -1, -1)
-        strong = palette.color(role.Highlight)
+        strong = palette.color(role.Accent)
         edge = mixed(palette, role.WindowText, role.Window, 0.6 if self.isEnabled() else 0.3)
         painter.setPen(QPen(strong if self.isChecked() else edge, 1.5))
         painter.drawEllipse(ring)

@@ -76,7 +76,8 @@ def _what_is_read(tr: Translate) -> str:
 
 def _what_is_kept(tr: Translate) -> str:
     return tr(
-        "Kept: the end of what you typed, in memory only, until it is wiped. Nothing of it goes to the disk."
+        "Kept: the end of what you typed, in memory only, until it is wiped. Nothing of it goes to the disk "
+        "unless you switch on keeping it."
     )
 
 
