@@ -87,7 +87,7 @@ def test_probabilities_after_any_context_leave_a_little_for_unknown_words() -> N
     model = ngram()
     words = list(model._anywhere.counts)
     for first, second in (("I", "have"), ("said", "Holmes"), ("no", "such-context"), (".", "\n")):
-        assert 0.97 < sum(model.probability(word, first, second) for word in words) <= 1
+        assert 0.85 < sum(model.probability(word, first, second) for word in words) <= 1
 
 
 def test_it_is_a_fair_opponent() -> None:
