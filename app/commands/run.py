@@ -23,6 +23,7 @@ from app.config.paths import log_folder, runtime_folder
 from app.config.store import SettingsStore
 from app.ipc.protocol import IpcError
 from app.lifecycle.engine_switch import chosen_model
+from app.lifecycle.followers import LogLevelFollower
 from app.lifecycle.host import HostState
 from app.lifecycle.instance import RunningAlreadyError, show_running
 from app.lifecycle.program import MakeKeyboard, ProgramOptions, run_program, stop_on_signals
@@ -59,8 +60,8 @@ _VIRTUAL_NAME = "Thock virtual keyboard"
     help="fake: scripted replies, no model needed.",
 )  # fmt: skip
 @click.option(
-    "--log-level", type=click.Choice(_LEVELS, case_sensitive=False), default="WARNING",
-    show_default=True, help="What goes to standard error. No level holds anything that you type.",
+    "--log-level", type=click.Choice(_LEVELS, case_sensitive=False),
+    help="Detail of the log, in place of the one in the settings. No level holds anything that you type.",
 )  # fmt: skip
 def command(
     model: str | None,
@@ -69,14 +70,14 @@ def command(
     keyboard: str | None,
     tray: bool,
     engine: str,
-    log_level: str,
+    log_level: str | None,
 ) -> None:
     """Run the companion, until Ctrl-C or SIGTERM.
 
     States go to standard error. What is typed or answered is printed with --stdin only. The options hold
     over the settings, for this run.
     """
-    set_up_logging(log_level.upper())
+    set_up_logging((log_level or "WARNING").upper())
     forbid_core_dumps()
     overrides: dict[str, Any] = {}
     if mode is not None:
@@ -104,7 +105,7 @@ def command(
                 with_tray=tray,
                 say=say,
                 subscribers=() if tray else (_Reporter(),),
-                listeners=(follow,),
+                listeners=(follow,) if log_level else (follow, LogLevelFollower()),
             )
             run_program(options, stop)
     except RunningAlreadyError as error:

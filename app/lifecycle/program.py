@@ -21,9 +21,14 @@ from app.i18n import Catalog, Language, Translate, translation
 from app.ipc.server import IpcServer
 from app.ipc.service import IpcService
 from app.lifecycle.engine_switch import EngineSwitch, FindModel, chosen_model
+from app.lifecycle.followers import AutostartFollower, Notifier
 from app.lifecycle.host import CompanionHost, HostState, Listener
 from app.lifecycle.instance import OneInstance
+from app.lifecycle.pauses import PauseReason
 from app.lifecycle.window import SettingsWindow
+from app.platform.autostart import system_autostart
+from app.platform.lock import LockState, Watch, lock_watches
+from app.platform.sleep import SleepWatch
 from app.tray.actions import TrayActions
 from app.tray.tray import NullTray, Tray, make_tray
 from engine.client import EngineClient
@@ -123,10 +128,17 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         companion = Companion(mailbox, keyboard, engine, host.settings, own=own)
         server = IpcServer(options.runtime, service)
         service.server = server
-        tray = _tray(options, host)
+        translator = Translator()
+        tray = _tray(options, host, translator)
         host.listen(service.changed)
-        for listener in (tray.update, *options.listeners):
-            host.listen(listener)
+        followers: list[Listener] = [
+            tray.update,
+            Notifier(tray.notify, translator),
+            AutostartFollower(system_autostart()),
+            *options.listeners,
+        ]
+        for follower in followers:
+            host.listen(follower)
         companion.subscribe(host.observe)
         for subscriber in options.subscribers:
             companion.subscribe(subscriber)
@@ -141,12 +153,30 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         keyboard.start()
         server.start()
         switch.load(host.settings)
+        for watch in _system_watches(host):
+            watch.start()
+            end.callback(watch.stop)
         if tray.advice:
             options.say(tray.advice)
         tray.run(stop)
 
 
-def _tray(options: ProgramOptions, host: CompanionHost) -> Tray:
+def _tray(options: ProgramOptions, host: CompanionHost, translator: Translator) -> Tray:
     if not options.with_tray:
         return NullTray("")
-    return make_tray(TrayActions(host), Translator())
+    return make_tray(TrayActions(host), translator)
+
+
+def _system_watches(host: CompanionHost) -> list[Watch]:
+    """No keys are read while the screen is locked or the computer sleeps."""
+    pauses = host.pauses
+
+    def locked() -> None:
+        if host.settings.pause_when_locked:
+            pauses.begin(PauseReason.LOCKED)
+
+    state = LockState(locked, lambda: pauses.end(PauseReason.LOCKED))
+    sleep = SleepWatch(
+        lambda: pauses.begin(PauseReason.ASLEEP), lambda: pauses.end(PauseReason.ASLEEP)
+    )
+    return [*lock_watches(state), sleep]

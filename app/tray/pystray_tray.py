@@ -46,6 +46,7 @@ class PystrayTray:
         self._changed = threading.Condition()
         self._state: HostState | None = None
         self._is_new = False
+        self._notes: list[tuple[str, str]] = []
         self._rows: tuple[Row, ...] = ()
         self._shown: tuple[object, ...] = ()
         self._is_x11 = is_x11()
@@ -85,6 +86,13 @@ class PystrayTray:
             self._is_new = True
             self._changed.notify_all()
 
+    def notify(self, title: str, message: str) -> None:
+        if self._icon.HAS_NOTIFICATION:
+            with self._changed:
+                self._notes.append((cut(message, MESSAGE_UNITS), cut(title, TITLE_UNITS)))
+                self._is_new = True
+                self._changed.notify_all()
+
     # ---------------------------------------------------------------- the thread that changes the icon
 
     def _watch(self, stop: threading.Event, _ready: threading.Event) -> None:
@@ -98,6 +106,9 @@ class PystrayTray:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_new or stop.is_set(), self._patience_s())
                 state, self._is_new = self._state, False
+                notes, self._notes = self._notes, []
+            for message, title in notes:
+                self._on_icon_thread(partial(self._icon.notify, message, title))
             if state is not None and not stop.is_set():
                 self._on_icon_thread(partial(self._try_to_show, state))
         self._on_icon_thread(self._icon.stop)
@@ -179,11 +190,6 @@ class PystrayTray:
                 _log.error("%s failed: %s", action.value, name_of_error(error))
 
         return act
-
-    def notify(self, title: str, message: str) -> None:
-        """Tell something that needs the person, where the backend can."""
-        if self._icon.HAS_NOTIFICATION:
-            self._icon.notify(cut(message, MESSAGE_UNITS), cut(title, TITLE_UNITS))
 
 
 def is_light_ink(settings: Settings) -> bool:

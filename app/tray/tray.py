@@ -41,6 +41,10 @@ class Tray(Protocol):
         """The host is in another state. Never waits."""
         ...
 
+    def notify(self, title: str, message: str) -> None:
+        """Tell something that needs the person, where the system can. Never waits."""
+        ...
+
 
 class NullTray:
     """No icon; everything else works. `advice` says why there is none."""
@@ -57,6 +61,9 @@ class NullTray:
             pass
 
     def update(self, state: HostState) -> None:
+        pass
+
+    def notify(self, title: str, message: str) -> None:
         pass
 
 

@@ -176,6 +176,9 @@ def test_a_toolkit_that_dies_does_not_end_the_companion(monkeypatch: pytest.Monk
 
 def test_notifications_are_cut_to_what_windows_takes(running: Running) -> None:
     running.tray.notify("t" * 100, "m" * 300)
+    deadline = time.monotonic() + 5
+    while not running.icon.notes and time.monotonic() < deadline:
+        time.sleep(0.005)
     ((message, title),) = running.icon.notes
     assert (len(message), len(title)) == (255, 63)
 
