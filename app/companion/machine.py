@@ -306,8 +306,8 @@ class CompanionMachine:
             case to_companion.CancelReply():
                 self._modes.now.cancel()
             case to_companion.Forget():
-                self._wipe()
                 self._desk.personal.forget()
+                self._wipe()
                 self._desk.history.forget()
                 self._notify(tr("forgotten"))
             case to_companion.FocusChanged() if not self._is_paused:

@@ -119,6 +119,7 @@ def test_forget_deletes_the_file_too(tmp_path: Path) -> None:
     type_into(words, "a Kestrel, a Kestrel, ")
     words.rest()
     words.forget()
+    words.rest()
     assert not file.exists()
     assert offered(words, "Kes") == []
 
