@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-from importlib.metadata import version
 
 import click
 
@@ -54,6 +53,8 @@ class _LazyGroup(click.Group):
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
+        from importlib.metadata import version  # takes as long as all the rest
+
         click.echo(f"thock {version('thock')}")
         ctx.exit()
 
