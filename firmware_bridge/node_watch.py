@@ -84,10 +84,12 @@ class NodeWatch:
 
     def sign(self) -> Sign | None:
         """See `Others`."""
+        before = self._own_looks()
         opened, listed = self._take()
-        looks = self._own_looks()
-        is_ours = looks != self._looks or looks % 2 == 1
-        self._looks = looks
+        after = self._own_looks()
+        # Since before the last time: a look of ours that ended meanwhile may have been told only now.
+        is_ours = after != self._looks or before % 2 == 1 or after % 2 == 1
+        self._looks = before
         if opened:
             return Sign.OPENED
         if self._was_started():

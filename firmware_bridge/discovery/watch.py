@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 SCAN_LIMIT_S = 5.0
 POLL_S = 1.5  # where the system tells nothing
 SELDOM_S = 10.0  # where it does: in case that it left something out
+# The nodes of one keyboard come one after the other, within some milliseconds; one list is made for all.
+_SETTLE_S = 0.02
+_SETTLE_LIMIT_S = 0.2
 _LOOK_S = 0.1  # between two looks at the names of device nodes, and at `stop`
 
 # linux/netlink.h; the group of the kernel's own messages, not of udevd's
@@ -114,10 +117,16 @@ class NameSource:
         self._known = names()
 
     def wait(self, timeout_s: float) -> bool:
-        if self._have_changed():  # while the devices were listed
-            return True
-        self._pause(timeout_s)
-        return self._have_changed()
+        if not self._have_changed():  # while the devices were listed
+            self._pause(timeout_s)
+            if not self._have_changed():
+                return False
+        end = time.monotonic() + _SETTLE_LIMIT_S
+        while time.monotonic() < end:
+            time.sleep(_SETTLE_S)
+            if not self._have_changed():
+                break
+        return True
 
     def close(self) -> None:
         if self._uevents is not None:
@@ -153,7 +162,12 @@ class UdevSource:
         self._monitor.start()
 
     def wait(self, timeout_s: float) -> bool:
-        return self._monitor.poll(timeout_s) is not None
+        if self._monitor.poll(timeout_s) is None:
+            return False
+        end = time.monotonic() + _SETTLE_LIMIT_S
+        while time.monotonic() < end and self._monitor.poll(_SETTLE_S) is not None:
+            pass
+        return True
 
     def close(self) -> None:
         pass  # libudev closes its socket with the monitor

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
 import threading
@@ -121,6 +122,25 @@ def test_a_device_that_comes_while_the_devices_are_listed_is_noticed_right_after
     start = time.monotonic()
     assert source.wait(5)
     assert time.monotonic() - start < 1
+
+
+def test_the_nodes_of_one_keyboard_make_one_change() -> None:
+    names = {"hidraw0"}
+    source = NameSource(lambda: frozenset(names))
+    names.add("hidraw1")
+    later = threading.Timer(0.01, names.add, ["hidraw2"])
+    later.start()
+    assert source.wait(5)
+    later.join()
+    assert not source.wait(0.05)
+
+
+def test_names_that_never_rest_are_told_all_the_same() -> None:
+    counter = itertools.count()
+    source = NameSource(lambda: next(counter))
+    start = time.monotonic()
+    assert source.wait(5)
+    assert time.monotonic() - start < 2
 
 
 def test_a_word_of_the_kernel_ends_the_pause_and_a_flood_does_no_harm() -> None:

@@ -156,6 +156,26 @@ def test_whoever_lists_the_keyboards_is_noticed_and_we_are_not(node: Path, tmp_p
     watch.stop()
 
 
+def test_a_look_of_ours_that_is_told_late_is_still_ours(node: Path, tmp_path: Path) -> None:
+    """It was done between the two things that `sign` looks at."""
+    counted = 0
+
+    def own_looks() -> int:
+        nonlocal counted
+        counted += 1
+        if counted == 2:
+            device_names(tmp_path / "sys")
+        return 0 if counted < 2 else 2
+
+    watch = NodeWatch(own_looks, processes=NOBODY_CONFIGURES, sysfs=tmp_path / "sys")
+    watch.start(str(node))
+    for _ in range(4):
+        assert watch.sign() is None
+    device_names(tmp_path / "sys")
+    assert watch.sign() is Sign.LISTED
+    watch.stop()
+
+
 def test_the_node_is_watched_while_the_transport_is_open(node: Path, watch: NodeWatch) -> None:
     inner = ScriptedTransport(lambda report: [])
     transport = WatchedTransport(inner, str(node), watch)
