@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that talk to a running companion, and what they say when there is none."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from app.settings import ModeName
+from engine.messages import Chat, ReplyFinished, ReplyGrew
+from tests.helpers.running_host import RunningHost
+
+SLOW = {"torch", "numpy", "PIL", "PySide6", "pydantic", "pystray", "tomlkit", "transformers"}
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
+    monkeypatch.setattr("app.ipc.client.runtime_folder", lambda: tmp_path)
+    with RunningHost(tmp_path) as host:
+        assert host.wait(lambda: host.companion.state.engine.value == "ready")
+        yield host
+
+
+@pytest.fixture
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("app.ipc.client.runtime_folder", lambda: tmp_path)
+    monkeypatch.setattr("app.config.store.settings_file", lambda: tmp_path / "settings.toml")
+    return tmp_path
+
+
+def thock(*words: str) -> Result:
+    return CliRunner().invoke(main, words)
+
+
+@pytest.mark.usefixtures("running")
+def test_status_is_for_people_and_for_scripts() -> None:
+    result = thock("status")
+    assert result.exit_code == 0, result.output
+    assert "mode       suggest\n" in result.output
+    assert "keyboard   Test board, 126x32, 68 LEDs\n" in result.output
+    assert json.loads(thock("status", "--json").output)["engine"] == "ready"
+
+
+def test_pause_mode_and_their_like(running: RunningHost) -> None:
+    assert thock("pause", "--minutes", "15").exit_code == 0
+    assert running.wait(lambda: running.companion.state.is_paused)
+    result = thock("status")
+    assert result.exit_code == 1
+    assert "paused, 15 min left" in result.output
+    assert "is paused" in thock("ask", "why?").output
+    thock("resume")
+    assert running.wait(lambda: not running.companion.state.is_paused)
+    assert thock("mode", "react").exit_code == 0
+    assert running.wait(lambda: running.companion.state.mode is ModeName.REACT)
+    assert thock("mode").output == "react\n"
+    assert thock("mode", "sing").exit_code == 2
+    for command in ("cancel", "forget", "quit"):
+        assert thock(command).exit_code == 0
+    assert running.quits == 1
+
+
+def test_an_answer_is_printed_as_it_grows(
+    running: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = running.engine.send
+
+    def answer(command: object) -> None:
+        send(command)  # type: ignore[arg-type]
+        if isinstance(command, Chat):
+            for piece in ("Because ", "it can."):
+                running.mailbox.post(ReplyGrew(request=command.request, text=piece))
+            running.mailbox.post(
+                ReplyFinished(
+                    request=command.request, reason="stop", tokens=4, first_token_ms=1,
+                    milliseconds=2,
+                )
+            )  # fmt: skip
+
+    monkeypatch.setattr(running.engine, "send", answer)
+    for _ in range(2):
+        result = thock("ask", "why", "so?")
+        assert result.exit_code == 0, result.output
+        assert result.output == "Because it can.\n"
+
+
+def test_settings_go_through_the_running_companion(running: RunningHost) -> None:
+    assert thock("settings", "set", "suggest.count", "2").exit_code == 0
+    assert running.host.settings.suggest.count == 2
+    assert thock("settings", "get", "suggest.count").output == "2\n"
+    result = thock("settings", "set", "suggest.count", "9")
+    assert result.exit_code == 1
+    assert "suggest.count" in result.output
+    thock("settings", "reset", "suggest")
+    assert running.host.settings.suggest.count == 3
+    assert thock("settings", "--page", "privacy").exit_code == 0
+    assert running.pages == ["privacy"]
+
+
+def test_settings_without_a_companion_are_those_of_the_file(nobody: Path) -> None:
+    assert thock("settings", "set", "mode", "chat").exit_code == 0
+    assert 'mode = "chat"' in (nobody / "settings.toml").read_text()
+    assert thock("settings", "get", "mode").output == "chat\n"
+    assert "suggest.count = 3" in thock("settings", "get").output
+    assert json.loads(thock("settings", "get", "suggest", "--json").output)["count"] == 3
+    assert "no setting 'nonsense'" in thock("settings", "get", "nonsense").output
+    assert thock("settings", "set", "layout", "klingon").exit_code == 1
+
+
+@pytest.mark.usefixtures("nobody")
+def test_without_a_companion_each_says_how_to_start_it() -> None:
+    assert thock("status").exit_code == 3
+    for words in (("status",), ("ask", "why?"), ("pause",), ("mode",), ("quit",), ("forget",)):
+        assert "Thock does not run: start it with `thock`." in thock(*words).output
+
+
+@pytest.mark.parametrize("command", ["status", "ask", "pause", "mode", "settings", "quit"])
+def test_they_import_nothing_slow(command: str) -> None:
+    script = (
+        f"import sys, app.cli, app.commands.{command};print(','.join({SLOW!r} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
