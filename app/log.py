@@ -10,6 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from io import TextIOWrapper
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO
 
@@ -31,6 +33,16 @@ class HomelessFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return without_home(super().format(record), self._home)
+
+
+class _PrivateFile(RotatingFileHandler):
+    """Nobody else may read it, also the next file after a rotation."""
+
+    def _open(self) -> TextIOWrapper:
+        def private(path: str, flags: int) -> int:
+            return os.open(path, flags, 0o600)
+
+        return open(self.baseFilename, self.mode, encoding=self.encoding, opener=private)  # type: ignore[return-value]
 
 
 def without_home(text: str, home: str) -> str:
@@ -66,12 +78,9 @@ def set_up_file_logging(folder: Path) -> Path:
     Raises:
         OSError: it cannot be written.
     """
-    from logging.handlers import RotatingFileHandler
-
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = folder / LOG_FILE
-    os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-    handler = RotatingFileHandler(path, "a", _FILE_BYTES, _OLD_FILES, encoding="utf-8")
+    handler = _PrivateFile(path, "a", _FILE_BYTES, _OLD_FILES, encoding="utf-8")
     handler.setFormatter(HomelessFormatter(_FORMAT))
     _replace_handler(_FILE_HANDLER_NAME, handler)
     return path

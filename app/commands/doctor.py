@@ -10,6 +10,7 @@ import click
 
 from app.commands.keyboards import candidates_of, device_list
 from app.doctor.checks import ALL_CHECKS
+from app.doctor.desktop import DESKTOP_CHECKS
 from app.doctor.keyboards import check_keyboards
 from app.doctor.report import CheckStatus, Finding, describe, worst
 from app.doctor.udev import UdevError, install, rules_for
@@ -27,9 +28,23 @@ def command(ctx: click.Context, install_udev: bool) -> None:
     if install_udev:
         _install_udev()
         return
-    findings = [*(check() for check in ALL_CHECKS), _check_keyboards()]
+    findings = all_findings()
     click.echo(describe(findings))
     ctx.exit(int(worst(findings)))
+
+
+def all_findings() -> list[Finding]:
+    """What all checks found."""
+    checks = (*ALL_CHECKS, *DESKTOP_CHECKS)
+    return [*(check() for check in checks), _check_keyboards()]
+
+
+def found_candidates() -> Sequence[Candidate]:
+    """What is connected; nothing where the devices cannot be listed, which `all_findings` tells."""
+    try:
+        return _candidates()
+    except click.ClickException:
+        return ()
 
 
 def _check_keyboards() -> Finding:
