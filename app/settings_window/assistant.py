@@ -139,5 +139,5 @@ class Assistant(QDialog):
         layout.addWidget(self._stack, 1)
         layout.addWidget(line())
         layout.addLayout(below)
-        self.setMinimumSize(560, 440)
-        self.resize(640, 520)
+        self.setMinimumWidth(560)  # the height follows what the steps need
+        self.resize(640, 540)

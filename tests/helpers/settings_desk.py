@@ -11,6 +11,7 @@ from pathlib import Path
 # Before Qt is imported; tests of a real display set it themselves.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
 from app.doctor.report import CheckStatus, Finding
@@ -148,10 +149,10 @@ class SettingsDesk:
 
 
 def settle(seconds: float = 0.06) -> None:
-    """Let Qt and the tasks of a page come to rest."""
-    from PySide6.QtTest import QTest
-
-    QTest.qWait(round(seconds * 1000))
+    """Let Qt and the tasks of a page come to rest. `QTest.qWait` would let no other thread run meanwhile."""
+    loop = QEventLoop()
+    QTimer.singleShot(round(seconds * 1000), loop.quit)
+    loop.exec()
 
 
 def application() -> QApplication:

@@ -30,6 +30,7 @@ class StatusPage(PageView):
         self.keyboard = label(self.words, self._keyboard_text)
         self.engine = label(self.words, self._engine_text)
         self.latency = label(self.words, self._latency_text, "hint")
+        self.latency.setWordWrap(False)
         self.keys = label(self.words, self._keys_text)
         self.mode = self._mode_box()
         self.pauses = [self._pause_button(minutes) for minutes in _MINUTES]
