@@ -10,16 +10,29 @@ import click
 
 from app.commands.companion import running_companion
 from app.ipc.client import IpcClient
+from app.platform.desktop import NoProgramError
+from app.platform.text_sources import NoTextError, TextSource, question_about, read_text
 
 _LIMIT_S = 120.0
 
 
 @click.command()
 @click.argument("question", nargs=-1)
+@click.option(
+    "--clipboard", "source", flag_value="clipboard", help="Ask about the text on the clipboard."
+)
+@click.option("--selection", "source", flag_value="selection", help="Ask about the selected text.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the answer; the keyboard shows it.")
-def command(question: tuple[str, ...], no_wait: bool) -> None:
-    """Ask QUESTION (or standard input) in chat mode and print the answer as it grows."""
-    text = " ".join(question) or ("" if sys.stdin.isatty() else sys.stdin.read())
+def command(question: tuple[str, ...], source: str | None, no_wait: bool) -> None:
+    """Ask QUESTION (or standard input) in chat mode and print the answer as it grows.
+
+    With --clipboard or --selection QUESTION may be left out.
+    """
+    text = " ".join(question)
+    if source is not None:
+        text = _with_text(text, TextSource(source))
+    elif not text and not sys.stdin.isatty():
+        text = sys.stdin.read()
     if not text.strip():
         raise click.UsageError("what is the question?")
     with running_companion() as companion:
@@ -33,6 +46,13 @@ def command(question: tuple[str, ...], no_wait: bool) -> None:
             companion.request("ask", text=text)
         else:
             _print_answer(companion, text)
+
+
+def _with_text(question: str, source: TextSource) -> str:
+    try:
+        return question_about(read_text(source), question)
+    except (NoProgramError, NoTextError) as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _print_answer(companion: IpcClient, text: str) -> None:

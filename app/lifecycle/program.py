@@ -17,6 +17,8 @@ from app.companion.own_files import OwnFiles
 from app.companion.run import StartableKeyboard
 from app.config.paths import history_file, moods_file, personas_folder, words_file
 from app.config.store import Changes, SettingsStore
+from app.focus.watch import FocusWatch
+from app.hotkey.source import HotkeyActions, HotkeyFollower
 from app.i18n import Catalog, Language, Translate, translation
 from app.ipc.server import IpcServer
 from app.ipc.service import IpcService
@@ -131,8 +133,10 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         translator = Translator()
         tray = _tray(options, host, translator)
         host.listen(service.changed)
+        hotkeys = HotkeyFollower(HotkeyActions(host))
         followers: list[Listener] = [
             tray.update,
+            hotkeys,
             Notifier(tray.notify, translator),
             AutostartFollower(system_autostart()),
             *options.listeners,
@@ -148,6 +152,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         end.callback(companion.stop)
         end.callback(host.close)
         end.callback(window.close)
+        end.callback(hotkeys.close)
         end.callback(server.close)
         companion.start(on_end=stop.set)
         keyboard.start()
@@ -168,7 +173,7 @@ def _tray(options: ProgramOptions, host: CompanionHost, translator: Translator) 
 
 
 def _system_watches(host: CompanionHost) -> list[Watch]:
-    """No keys are read while the screen is locked or the computer sleeps."""
+    """No keys are read while the screen is locked or the computer sleeps; profiles follow the programs."""
     pauses = host.pauses
 
     def locked() -> None:
@@ -179,4 +184,4 @@ def _system_watches(host: CompanionHost) -> list[Watch]:
     sleep = SleepWatch(
         lambda: pauses.begin(PauseReason.ASLEEP), lambda: pauses.end(PauseReason.ASLEEP)
     )
-    return [*lock_watches(state), sleep]
+    return [*lock_watches(state), sleep, FocusWatch(host.application_changed)]
