@@ -64,7 +64,8 @@ def test_a_port_reset_with_loss_of_state_is_survived(
 ) -> None:
     """What a suspend does to a keyboard that loses its power meanwhile: the node stays, the firmware forgets.
 
-    The wall clock goes on during a suspend, so it jumps here.
+    The wall clock is set meanwhile, which must not matter. Whether the link loses the keyboard depends on how
+    long the reset takes.
     """
     wait_for_boards(watch, 1)
     events: list[BridgeEvent] = []
@@ -77,12 +78,10 @@ def test_a_port_reset_with_loss_of_state_is_survived(
         usb_board.restart()
         usb_board.usb_reset()
         time.clock_settime(time.CLOCK_REALTIME, time.time() + 60)
-        wait_until(lambda: any(isinstance(event, LinkLost) for event in events))
-        lost = next(event for event in events if isinstance(event, LinkLost))
-        # the reset itself may take longer than the link waits for an answer
-        assert lost.reason in (LinkProblem.SUSPENDED, LinkProblem.SILENT)
-        wait_until(lambda: usb_board.panel() == LIT and usb_board.leds()[3] == RED, 20)
         wait_until(lambda: any(isinstance(event, KeyReleased) for event in events))
+        wait_until(lambda: usb_board.panel() == LIT and usb_board.leds()[3] == RED, 20)
+        lost = {event.reason for event in events if isinstance(event, LinkLost)}
+        assert lost <= {LinkProblem.SILENT}
         usb_board.press(0x05)
         wait_until(lambda: sum(isinstance(event, KeyPressed) for event in events) == 2)
         assert link.state is LinkState.READY
