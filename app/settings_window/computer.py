@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.doctor.report import Finding
 from app.models.catalogue import CatalogueEntry, load_catalogue
@@ -14,6 +15,9 @@ from app.models.store import InstalledModel, ModelStore
 from app.settings_window.memory_plan import MemoryPlan, plan_for
 from app.settings_window.speed_test import Speed, measure_speed
 from firmware_bridge.discovery.candidates import Candidate
+
+if TYPE_CHECKING:
+    from app.diagnostics.report import Report
 
 Progress = Callable[[object], None]
 
@@ -44,16 +48,17 @@ def scan_keyboards() -> Sequence[Candidate]:
 
 
 def run_checks() -> Sequence[Finding]:
-    """The checks of `thock doctor` that matter outside a terminal.
+    """What `thock doctor` finds, but for the terminal."""
+    from app.commands.doctor import all_findings
 
-    Raises:
-        ScanError: see `scan_keyboards`.
-    """
-    from app.doctor.checks import ALL_CHECKS, check_terminal
-    from app.doctor.keyboards import check_keyboards
+    return [finding for finding in all_findings() if finding.subject != "terminal"]
 
-    findings = [check() for check in ALL_CHECKS if check is not check_terminal]
-    return [*findings, check_keyboards(scan_keyboards())]
+
+def make_report() -> Report:
+    """What `thock diagnostics` writes."""
+    from app.commands.diagnostics import collected
+
+    return collected()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,7 @@ class Computer:
     store: ModelStore = field(default_factory=ModelStore)
     scan: Callable[[], Sequence[Candidate]] = scan_keyboards
     checks: Callable[[], Sequence[Finding]] = run_checks
+    report: Callable[[], Report] = make_report
     catalogue: Callable[[], Mapping[str, CatalogueEntry]] = load_catalogue
     plan: Callable[[Path, int], MemoryPlan] = plan_for
     speed: Callable[[Path, int, Callable[[], object]], Speed] = measure_speed

@@ -14,7 +14,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from app.doctor.report import CheckStatus, Finding
+from app.doctor.report import CheckStatus, Finding, describe
 from app.i18n import Language
 from app.models.catalogue import CatalogueEntry
 from app.models.store import InstalledModel, ModelStore
@@ -77,6 +77,7 @@ class FakeComputer:
             store=ModelStore(self.folder),
             scan=lambda: self.candidates,
             checks=lambda: self.findings,
+            report=lambda: {"versions.txt": "thock 0.1.0", "doctor.txt": describe(self.findings)},
             catalogue=self._catalogue,
             plan=self._plan,
             speed=lambda _path, _context, _wanted: Speed(1.5, 30.0, 60.0),

@@ -50,11 +50,20 @@ def texts_of_checks() -> set[str]:
     """What the checks of the doctor say without a number or a name in it: subjects, findings, fixes."""
     texts: set[str] = set()
     for file in Path(app.doctor.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Finding":
-                texts |= _constants(node.args)
-            elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "fix":
-                texts |= _constants([node.value])
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        assigned = {
+            node.targets[0].id: node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+        }
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Finding":
+                texts |= _constants(assigned.get(getattr(a, "id", ""), a) for a in call.args)
+        texts |= _constants(
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "fix"
+        )
     return texts
 
 

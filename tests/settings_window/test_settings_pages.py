@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -366,6 +367,25 @@ def test_diagnostics_sort_by_need_and_can_be_copied(desk: SettingsDesk, qtbot: Q
     desk.computer.findings = desk.computer.findings[:1]
     page.check()
     qtbot.waitUntil(lambda: page._summary.text() == "Everything is in order.")
+
+
+def test_the_report_is_shown_before_it_is_written(
+    desk: SettingsDesk, qtbot: QtBot, tmp_path: Path
+) -> None:
+    page = desk.page(Place.DIAGNOSTICS)
+    assert isinstance(page, DiagnosticsPage)
+    page.report.click()
+    qtbot.waitUntil(lambda: page.dialog is not None)
+    assert page.dialog is not None
+    assert "===== versions.txt\nthock 0.1.0" in page.dialog.text.toPlainText()
+    path = tmp_path / "report.zip"
+    page.dialog.write_to(path)
+    assert page.dialog.outcome.text() == f"Written to {path}."
+    with zipfile.ZipFile(path) as report:
+        assert report.namelist() == ["versions.txt", "doctor.txt"]
+    page.dialog.write_to(tmp_path / "no" / "folder" / "report.zip")
+    page.dialog.shut.click()
+    assert not page.dialog.isVisible()
 
 
 def test_about_starts_the_first_steps(desk: SettingsDesk) -> None:

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout
 
+from app.diagnostics.report import Report
 from app.doctor.report import CheckStatus, Finding, describe
 from app.i18n import Translate
 from app.settings_window.background import Task
-from app.settings_window.computer import ScanError
 from app.settings_window.labels import Place
 from app.settings_window.pages.base import PageTools, PageView
+from app.settings_window.report_dialog import ReportDialog
 from app.settings_window.theme import GAP
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Make
@@ -28,6 +29,8 @@ class DiagnosticsPage(PageView):
         super().__init__(Place.DIAGNOSTICS, tools)
         self._task: Task | None = None
         self._trouble = ""
+        self._reporting: Task | None = None
+        self._report_trouble = ""
         self.findings: Sequence[Finding] = ()
         self._row_words = self.words.branch()
         self.again = button(self.words, lambda tr: tr("Check again"))
@@ -39,6 +42,15 @@ class DiagnosticsPage(PageView):
         self._card = Card()
         self._card.hide()
         self.add(self._card)
+        self.add_heading(lambda tr: tr("Report"))
+        report = Card()
+        self.report = button(self.words, lambda tr: tr("Show…"))
+        self.words.say(self.report.setAccessibleName, lambda tr: tr("Show the report"))
+        self.report.clicked.connect(self.make_report)
+        self._report_state = label(self.words, self._report_text)
+        report.add(side_by_side(self._report_state, self.report))
+        self.add(report)
+        self.dialog: ReportDialog | None = None
         self.finish()
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -51,7 +63,7 @@ class DiagnosticsPage(PageView):
         if self._task is not None:
             return
         checks = self.tools.computer.checks
-        self._task = Task(lambda _: checks(), (ScanError,), self)
+        self._task = Task(lambda _: checks(), (), self)
         self._task.done.connect(self._checked)
         self._task.failed.connect(self._failed)
         self.again.setEnabled(False)
@@ -73,6 +85,41 @@ class DiagnosticsPage(PageView):
         self._task, self._trouble = None, reason
         self.again.setEnabled(True)
         self._say()
+
+    def make_report(self) -> None:
+        """Collect the report on a thread, then show it."""
+        if self._reporting is not None:
+            return
+        report = self.tools.computer.report
+        self._reporting = Task(lambda _: report(), (), self)
+        self._reporting.done.connect(self._show_report)
+        self._reporting.failed.connect(self._report_failed)
+        self._report_trouble = ""
+        self._say_report()
+        self._reporting.start()
+
+    def _show_report(self, report: Report) -> None:
+        self._reporting = None
+        self._say_report()
+        self.dialog = ReportDialog(report, self.words, self)
+        self.dialog.open()
+
+    def _report_failed(self, reason: str) -> None:
+        self._reporting, self._report_trouble = None, reason
+        self._say_report()
+
+    def _say_report(self) -> None:
+        self._report_state.setText(self._report_text(self.words.tr))
+        self.report.setEnabled(self._reporting is None)
+
+    def _report_text(self, tr: Translate) -> str:
+        if self._report_trouble:
+            return f"⚠ {self._report_trouble}"
+        if self._reporting is not None:
+            return tr("The report is being made…")
+        return tr(
+            "For whoever helps you: versions, checks and logs, without anything that you typed."
+        )
 
     def _row(self, finding: Finding) -> QVBoxLayout:
         row = QVBoxLayout()
