@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text to ask about: the clipboard, or what is selected in the program in front. Read only when the person asks."""
+"""Text to ask about: the clipboard, or what is selected in the program in front. Read only when asked to."""
 
 from __future__ import annotations
 
