@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -260,9 +261,21 @@ def test_a_program_that_will_open_the_keyboard_is_noticed_while_it_starts(
     now += 1
     assert watch.sign() is None
     assert watch.present() == ("Vial" if is_one else None)
-    (proc / "77/comm").unlink()
+    shutil.rmtree(proc / "77")
     assert watch.present() is None
     watch.stop()
+
+
+def test_a_process_that_gets_its_name_a_moment_later_is_noticed_too(tmp_path: Path) -> None:
+    fake_process(tmp_path, 1, "init")
+    table = ProcessTable(tmp_path)
+    assert not table.has_news()
+    fake_process(tmp_path, 50, "bash")  # forked, and not yet what it will be
+    assert not table.has_news()
+    (tmp_path / "50/comm").write_text("Vial\n")
+    assert table.has_news()
+    assert not table.has_news()
+    assert table.who_configures() == "Vial"
 
 
 def test_every_configurator_has_a_source() -> None:
