@@ -1,8 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m app`: the command `thock`, where its script is not on the path."""
+"""`python -m app`: the command `thock`, where its script is not on the path; and the frozen program.
+
+A frozen program is its own interpreter: the window and the engine are started as `thock -m MODULE`.
+"""
 
 from __future__ import annotations
 
-from app.cli import main
+import runpy
+import sys
 
-main(prog_name="thock")
+if __name__ == "__main__":
+    if getattr(sys, "frozen", False) and sys.argv[1:2] == ["-m"] and len(sys.argv) > 2:
+        module = sys.argv[2]
+        del sys.argv[1:3]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    else:
+        from app.cli import main
+
+        main(prog_name="thock")

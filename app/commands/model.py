@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`thock model add|list|check|remove`."""
+"""`thock model add|list|check|load|unload|remove`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from app.commands.companion import tell
 from app.models.catalogue import load_catalogue
 from app.models.errors import ModelStoreError
 from app.models.fetch import fetch_model
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def command() -> None:
-    """Add, list, check and remove models."""
+    """Add, list, check, load, unload and remove models."""
 
 
 @command.command()
@@ -137,6 +138,22 @@ def remove(name: str, yes: bool) -> None:
     except ModelStoreError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"removed {model.name}")
+
+
+@command.command()
+@click.argument("name", required=False)
+def load(name: str | None) -> None:
+    """Have the running companion load its model; or NAME, from now on."""
+    if name is None:
+        tell("load-model")
+    else:
+        tell("change-settings", changes={"model": name})
+
+
+@command.command()
+def unload() -> None:
+    """Have the running companion end the engine; its memory is free again."""
+    tell("unload-model")
 
 
 def _size(count: int) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -85,7 +86,7 @@ def command(
     if model is not None:
         overrides["model"] = str(model_path(model))
     if from_stdin:
-        sys.exit(_answer_lines(overrides, FAKE_ENGINE if engine == "fake" else MODEL_ENGINE))
+        sys.exit(_answer_lines(overrides, _engine_argv(engine)))
     store = SettingsStore()
     chosen = keyboard or store.load().settings.keyboard
     say = _to_stderr
@@ -100,7 +101,7 @@ def command(
                 keyboard_name=name,
                 store=store,
                 overrides=overrides,
-                engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
+                engine_argv=_engine_argv(engine),
                 find_model=(lambda _: Path("fake")) if engine == "fake" else chosen_model,
                 with_tray=tray,
                 say=say,
@@ -112,6 +113,13 @@ def command(
         _show_the_other(error)
     except (IpcError, OSError) as error:
         raise click.ClickException(str(error)) from error
+
+
+def _engine_argv(engine: str) -> tuple[str, ...]:
+    """How the engine child is started. A frozen program has no torch: it needs another Python that has."""
+    if engine == "fake":
+        return FAKE_ENGINE
+    return (os.environ.get("THOCK_ENGINE_PYTHON") or MODEL_ENGINE[0], *MODEL_ENGINE[1:])
 
 
 def _answer_lines(overrides: dict[str, Any], engine_argv: tuple[str, ...]) -> int:

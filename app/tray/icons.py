@@ -110,3 +110,21 @@ def icon(shape: Shape, size: int, ink: Ink, ground: Ink | None = None) -> Image.
     picture = Image.new("RGBA", (size, size), (*ink, 0))
     picture.putalpha(mask)
     return picture
+
+
+def app_icon(size: int) -> Image.Image:
+    """The icon of the program, for menus and windows: a dark key with a light letter."""
+    fine = size * _FINE
+    scale = fine / _UNITS
+    picture = Image.new("RGBA", (fine, fine))
+    draw = ImageDraw.Draw(picture)
+    for box, radius, colour in (
+        ((0.5, 0.5, 15.5, 15.5), 3.2, (26, 28, 34, 255)),
+        ((2, 1.4, 14, 12.6), 2.2, (52, 57, 70, 255)),
+    ):
+        draw.rounded_rectangle([unit * scale for unit in box], radius * scale, fill=colour)
+    for box in ((4.7, 3.8, 11.3, 5.6), (7.1, 3.8, 8.9, 10.4)):
+        draw.rounded_rectangle(
+            [unit * scale for unit in box], 0.5 * scale, fill=(120, 220, 180, 255)
+        )
+    return picture.resize((size, size), Image.Resampling.BOX)

@@ -90,6 +90,18 @@ def test_an_answer_is_printed_as_it_grows(
         assert result.output == "Because it can.\n"
 
 
+def test_models_are_loaded_and_unloaded(running: RunningHost) -> None:
+    models = running.folder / "models"
+    models.mkdir()
+    (models / "small.gguf").write_bytes(b"")
+    assert thock("model", "load", "small").exit_code == 0
+    assert running.wait(lambda: running.engine.switched == ["start small.gguf 2048"])
+    assert thock("model", "unload").exit_code == 0
+    assert running.wait(lambda: running.engine.switched[-1] == "stop")
+    assert thock("model", "load").exit_code == 0
+    assert running.wait(lambda: running.engine.switched[-1] == "start small.gguf 2048")
+
+
 def test_settings_go_through_the_running_companion(running: RunningHost) -> None:
     assert thock("settings", "set", "suggest.count", "2").exit_code == 0
     assert running.host.settings.suggest.count == 2
