@@ -13,8 +13,9 @@ import numpy as np
 from engine.backend import Backend, Logits, check_rows
 from engine.config import ModelConfig
 from engine.cuda.driver import Context, DeviceFacts
-from engine.cuda.engine import GpuEngine, Residency, Tuning
+from engine.cuda.engine import GpuEngine, Residency
 from engine.cuda.errors import CudaError
+from engine.cuda.layout import Tuning
 from engine.cuda.mailbox import Reply, Want
 from engine.errors import BackendClosedError
 from engine.fp8.model import PackedModel
@@ -52,7 +53,7 @@ class CudaBackend:
                 self._max_context,
                 kernels,
                 residency=residency,
-                tuning=tuning or Tuning(),
+                tuning=tuning,
             )
         except BaseException:
             self._context.close()

@@ -14,17 +14,26 @@ import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from engine.cuda.errors import CompileError, NoDeviceError
-from engine.cuda.shape import KernelVariant
 
-KERNEL: Final = "thock_forward"
 ARCHITECTURES: Final = ("sm_89", "sm_90a", "sm_120")
 _FOLDER: Final = Path(__file__).parent / "kernels"
-_MAIN: Final = "forward.cu"
 # No fused multiply-add unless the source says fmaf: rounding is then the same on every compiler.
 _OPTIONS: Final = ("--std=c++17", "--fmad=false", "--ptxas-options=-v")
+
+
+class Variant(Protocol):
+    """What one cubin is compiled for: `main` is the source file that has `kernel`."""
+
+    @property
+    def arch(self) -> str: ...
+    @property
+    def main(self) -> str: ...
+    @property
+    def kernel(self) -> str: ...
+    def defines(self) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +86,12 @@ def compiler_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def key_of(variant: KernelVariant) -> str:
+def key_of(variant: Variant) -> str:
     """Name of this build: source, definitions, architecture, options and compiler version."""
     digest = hashlib.sha256()
     for part in (*sources().items(), *sorted(variant.defines().items())):
         digest.update("\0".join(part).encode())
-    digest.update(repr((variant.arch, _OPTIONS, compiler_version())).encode())
+    digest.update(repr((variant.arch, variant.main, _OPTIONS, compiler_version())).encode())
     return f"{variant.arch}-{digest.hexdigest()[:32]}"
 
 
@@ -96,7 +105,7 @@ def _parse(log: str) -> Resources | None:
     return Resources(int(registers[1]), *(int(g) for g in spills.groups()))
 
 
-def compile_kernel(variant: KernelVariant) -> Built:
+def compile_kernel(variant: Variant) -> Built:
     """Compile one variant.
 
     Raises:
@@ -106,11 +115,11 @@ def compile_kernel(variant: KernelVariant) -> Built:
     nvrtc = _load_nvrtc()
     key = key_of(variant)
     files = sources()
-    headers = [name for name in files if name != _MAIN]
+    headers = [name for name in files if name != variant.main]
     success = nvrtc.nvrtcResult.NVRTC_SUCCESS
     result, program = nvrtc.nvrtcCreateProgram(
-        files[_MAIN].encode(),
-        _MAIN.encode(),
+        files[variant.main].encode(),
+        variant.main.encode(),
         len(headers),
         [files[name].encode() for name in headers],
         [name.encode() for name in headers],
@@ -137,7 +146,7 @@ def _fetch(nvrtc: Any, program: Any, what: str) -> bytes:
     return buffer
 
 
-def cached_kernel(variant: KernelVariant, folder: Path) -> Built:
+def cached_kernel(variant: Variant, folder: Path) -> Built:
     """As `compile_kernel`, through the cache in `folder` (written atomically)."""
     key = key_of(variant)
     path = folder / f"{key}.cubin"

@@ -90,6 +90,16 @@ class DeviceFacts:
         return f"sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One launch: blocks of `threads` threads, in clusters of `cluster` blocks."""
+
+    blocks: int
+    threads: int
+    shared_bytes: int
+    cluster: int = 1
+
+
 class Context:
     """The primary context of one device, one stream, and everything allocated through it.
 
@@ -270,20 +280,43 @@ class Context:
         )
         return int(per_multiprocessor) * self.facts.multiprocessors
 
-    def launch(
-        self, function: Any, blocks: int, threads: int, shared_bytes: int, arguments: Any
-    ) -> None:
-        """Launch cooperatively: all blocks resident at once, or an error."""
+    def resident_clusters(
+        self, function: Any, cluster: int, threads: int, shared_bytes: int
+    ) -> int:
+        """Clusters of `cluster` blocks that the whole device holds at once; 0 if it refuses the size."""
+        api = self._api
+        attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        self._check("cuFuncSetAttribute", api.cuFuncSetAttribute(function, attribute, 1))
+        config = self._launch_config(Grid(cluster, threads, shared_bytes, cluster))
+        result = api.cuOccupancyMaxActiveClusters(function, config)
+        if result[0] == api.CUresult.CUDA_ERROR_INVALID_CLUSTER_SIZE:
+            return 0
+        return int(self._check("cuOccupancyMaxActiveClusters", result))
+
+    def _launch_config(self, grid: Grid) -> Any:
         api = self._api
         config = api.CUlaunchConfig()
-        config.gridDimX, config.gridDimY, config.gridDimZ = blocks, 1, 1
-        config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
-        config.sharedMemBytes = shared_bytes
+        config.gridDimX, config.gridDimY, config.gridDimZ = grid.blocks, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = grid.threads, 1, 1
+        config.sharedMemBytes = grid.shared_bytes
         config.hStream = self.stream
+        kinds = api.CUlaunchAttributeID
         cooperative = api.CUlaunchAttribute()
-        cooperative.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        cooperative.id = kinds.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
         cooperative.value.cooperative = 1
-        config.numAttrs, config.attrs = 1, [cooperative]
+        attributes = [cooperative]
+        if grid.cluster > 1:
+            cluster = api.CUlaunchAttribute()
+            cluster.id = kinds.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            shape = cluster.value.clusterDim
+            shape.x, shape.y, shape.z = grid.cluster, 1, 1
+            attributes.append(cluster)
+        config.numAttrs, config.attrs = len(attributes), attributes
+        return config
+
+    def launch(self, function: Any, grid: Grid, arguments: Any) -> None:
+        """Launch cooperatively: all blocks resident at once, or an error."""
+        api, config = self._api, self._launch_config(grid)
         self._check("cuLaunchKernelEx", api.cuLaunchKernelEx(config, function, arguments, 0))
 
     def idle(self) -> bool:

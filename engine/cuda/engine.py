@@ -7,20 +7,20 @@ import ctypes
 import enum
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cuda import build, memory, rotary, schedule, shape
-from engine.cuda.driver import Context
+from engine.cuda import build, memory, rotary, shape
+from engine.cuda.cluster_shape import CLUSTER, fitting_variant
+from engine.cuda.driver import Context, Grid
 from engine.cuda.errors import KernelTimeoutError, UnsupportedDeviceError
+from engine.cuda.layout import ClusterLayout, GridLayout, Layout, Tuning
 from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
-from engine.cuda.shape import LAYER_PRODUCTS, MAX_TOKENS, TILE_TOKENS, KernelVariant, Op
-from engine.cuda.validate import validate
+from engine.cuda.shape import MAX_TOKENS, Op
 from engine.fp8.model import Matrix, PackedModel
 
 _MATRIX: Final = {
@@ -30,6 +30,7 @@ _MATRIX: Final = {
     Op.DOWN: Matrix.DOWN,
     Op.HEAD: Matrix.HEAD,
 }
+_LEAST_CLUSTERS: Final = 4  # with fewer, the grid kernel is as fast
 _SECOND: Final = 1_000_000_000
 _FOREVER_NS: Final = (1 << 63) - 1
 
@@ -44,30 +45,6 @@ class Residency(enum.Enum):
     LAUNCH = "launch"
     LEASE = "lease"
     RESIDENT = "resident"
-
-
-@dataclass(frozen=True, slots=True)
-class Tuning:
-    """Choices that change speed, never results."""
-
-    wide: int = 2  # tiles of 8 tokens that one block computes at once in long requests
-    few_workers: int = 96  # blocks for requests of at most 8 tokens
-    many_workers: int = 1 << 16  # blocks for longer ones, at most all
-    share_from: int = 1  # tokens from which one block quantises a token's inputs for all
-    ring: int = 64
-    wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
-    lease_ms: int = 500
-    idle_ms: int = 150
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """Which program serves a request."""
-
-    width: int
-    groups: int
-    all_logits: bool
-    shared_inputs: bool
 
 
 class GpuEngine:
@@ -86,9 +63,9 @@ class GpuEngine:
         kernels: Path,
         *,
         residency: Residency = Residency.LAUNCH,
-        tuning: Tuning = Tuning(),
+        tuning: Tuning | None = None,
     ) -> None:
-        config, facts = model.config, context.facts
+        config, facts, tuning = model.config, context.facts, tuning or Tuning()
         if residency is Residency.RESIDENT and facts.watchdog:
             raise UnsupportedDeviceError(
                 f"{facts.name} drives a display and its driver ends long kernels: "
@@ -96,63 +73,44 @@ class GpuEngine:
             )
         memory.require(memory.plan(model, max_context), facts.free_memory, facts.name)
         self._context, self._config, self._tuning = context, config, tuning
-        self._grouping = model.grouping
         self._residency = residency
-        self._blocks = facts.multiprocessors
         self._max_context = max_context
         self._number = 0
         self._launch_id = 0
-        self._plans = self._all_plans()
-        self._program_length = self._longest_program()
         self._loaded: set[int] = set()
-        variant = KernelVariant(config, model.grouping, tuning.wide, facts.arch)
-        self._shared_bytes = self._shared_memory(variant)
-        self.kernel = build.cached_kernel(variant, kernels)
-        self._function = context.load_kernel(self.kernel.cubin, build.KERNEL, self._shared_bytes)
-        resident = context.resident_blocks(self._function, shape.THREADS, self._shared_bytes)
-        if resident < self._blocks:
-            raise UnsupportedDeviceError(f"only {resident} of {self._blocks} blocks fit at once")
+        self._layout = self._cluster_layout(model, kernels) or self._grid_layout(model, kernels)
         self._params = self._allocate(model)
 
     # ------------------------------------------------------------------ set-up
 
-    def _all_plans(self) -> list[_Plan]:
-        wide = TILE_TOKENS * self._tuning.wide
-        most = min(-(-MAX_TOKENS // wide), self._workers(TILE_TOKENS + 1))
-        plans = []
-        for all_logits in (False, True):
-            plans += [_Plan(TILE_TOKENS, 1, all_logits, shared) for shared in (False, True)]
-            plans += [_Plan(wide, groups, all_logits, True) for groups in range(1, most + 1)]
-        return plans
+    def _load(self, variant: build.Variant, kernels: Path, shared_bytes: int) -> Any:
+        self.kernel = build.cached_kernel(variant, kernels)
+        return self._context.load_kernel(self.kernel.cubin, variant.kernel, shared_bytes)
 
-    def _workers(self, tokens: int) -> int:
-        few = tokens <= TILE_TOKENS
-        wanted = self._tuning.few_workers if few else self._tuning.many_workers
-        return min(wanted, self._blocks)
-
-    def _tiles(self, op: Op) -> int:
-        return shape.product_shape(self._config, self._grouping, op).tiles
-
-    def _group_sizes(self, plan: _Plan) -> int:
-        return self._workers(plan.width * plan.groups) // plan.groups
-
-    def _longest_program(self) -> int:
-        config = self._config
-        longest = 0
-        for plan in self._plans:
-            smallest = self._group_sizes(plan)
-            pieces = len(schedule.attention_pieces(config, plan.width, smallest))
-            products = len(LAYER_PRODUCTS) * (1 + plan.shared_inputs)
-            longest = max(longest, 2 + config.n_layers * (products + -(-pieces // smallest)))
-        return longest
-
-    def _shared_memory(self, variant: KernelVariant) -> int:
-        out, head = self._tiles(Op.OUT), self._tiles(Op.HEAD)
-        tail = max(-(-out // self._group_sizes(p)) * p.width * 64 for p in self._plans)
-        tail = max(tail, -(-head // self._blocks) * 64)
-        return (
-            variant.shared_struct_bytes + variant.scratch_bytes + 16 * self._program_length + tail
+    def _cluster_layout(self, model: PackedModel, kernels: Path) -> Layout | None:
+        facts = self._context.facts
+        if self._tuning.kernel != "auto":
+            return None
+        variant = fitting_variant(
+            model.config, model.grouping, facts.arch, facts.shared_memory, _LEAST_CLUSTERS * CLUSTER
         )
+        if variant is None:
+            return None
+        shared = variant.shared_bytes(_LEAST_CLUSTERS * CLUSTER)
+        self._function = self._load(variant, kernels, shared)
+        fit = self._context.resident_clusters(self._function, CLUSTER, variant.threads, shared)
+        return ClusterLayout(variant, fit) if fit >= _LEAST_CLUSTERS else None
+
+    def _grid_layout(self, model: PackedModel, kernels: Path) -> Layout:
+        facts = self._context.facts
+        layout = GridLayout(
+            model.config, model.grouping, facts.arch, facts.multiprocessors, self._tuning
+        )
+        self._function = self._load(layout.variant, kernels, layout.shared_bytes)
+        resident = self._context.resident_blocks(self._function, shape.THREADS, layout.shared_bytes)
+        if resident < layout.blocks:
+            raise UnsupportedDeviceError(f"only {resident} of {layout.blocks} blocks fit at once")
+        return layout
 
     def _allocate(self, model: PackedModel) -> Params:
         context, config, ring = self._context, self._config, self._tuning.ring
@@ -169,7 +127,7 @@ class GpuEngine:
         params.cache = context.allocate(memory.cache_bytes(config, self._max_context))
         self._exchange = {name: 16 * n for name, n in memory.exchange_units(config).items()}
         self._exchange["inbox"] = 16 * (shape.REQUEST_UNITS + 1)
-        self._exchange["candidates"] = 16 * self._blocks * (shape.MAX_TOP + 1)
+        self._exchange["candidates"] = 16 * self._layout.blocks * (shape.MAX_TOP + 1)
         self._exchange["done"] = self._exchange["abort"] = 128
         for name, nbytes in self._exchange.items():
             setattr(params, name, context.allocate(nbytes))
@@ -180,46 +138,32 @@ class GpuEngine:
         replies, params.replies = context.allocate_shared_with_host(ring * shape.REPLY_UNITS * 4)
         self._control, params.control = context.allocate_shared_with_host(4)
         self._mailbox = Mailbox(requests, replies, ring)
-        self._program_bytes = 16 * self._blocks * self._program_length
-        params.programs = context.allocate(len(self._plans) * self._program_bytes)
+        self._program_bytes = 16 * self._layout.blocks * self._layout.program_units
+        params.programs = context.allocate(self._layout.programs * self._program_bytes)
         params.wait_ns = self._tuning.wait_ms * 1_000_000
         params.ring, params.max_context = ring, self._max_context
-        params.program_length = self._program_length
+        params.program_length = self._layout.program_units
         return params
 
     def _program_for(self, tokens: int, want: Want) -> int:
-        all_logits = bool(want & Want.ALL_LOGITS)
-        width = TILE_TOKENS * (1 if tokens <= TILE_TOKENS else self._tuning.wide)
-        shared = tokens >= self._tuning.share_from or tokens > TILE_TOKENS
-        plan = _Plan(width, -(-tokens // width), all_logits, shared)
-        index = self._plans.index(plan)
-        if index not in self._loaded:
-            self._load_program(index, plan)
-        return index
-
-    def _load_program(self, index: int, plan: _Plan) -> None:
-        built = schedule.build(
-            self._config,
-            self._grouping,
-            self._blocks,
-            width=plan.width,
-            groups=plan.groups,
-            workers=self._workers(plan.width * plan.groups),
-            all_logits=plan.all_logits,
-            shared_inputs=plan.shared_inputs,
-        )
-        validate(self._config, self._grouping, built)
-        words = built.encode(self._program_length)
-        self._context.write(self._params.programs + index * self._program_bytes, words)
-        self._loaded.add(index)
+        program = self._layout.program_for(tokens, want)
+        if program not in self._loaded:
+            words = self._layout.encode(program)
+            self._context.write(self._params.programs + program * self._program_bytes, words)
+            self._loaded.add(program)
+        return program
 
     # ------------------------------------------------------------------ requests
 
     @property
     def most_tokens(self) -> int:
         """Tokens that one request may hold."""
-        widest = max(p.width * p.groups for p in self._plans)
-        return min(MAX_TOKENS, widest)
+        return self._layout.most_tokens
+
+    @property
+    def layout(self) -> Layout:
+        """Which kernel serves, and how."""
+        return self._layout
 
     def run(
         self, tokens: Sequence[int], position: int, *, top: int = 1, want: Want = Want.TOP
@@ -240,7 +184,7 @@ class GpuEngine:
         return self._mailbox.reply(number)
 
     def _launch(self, number: int) -> None:
-        params, tuning = self._params, self._tuning
+        params, tuning, layout = self._params, self._tuning, self._layout
         self._control[0] = 0  # a request that timed out may have left it set
         self._launch_id += 1
         params.first_request, params.launch_id = number, self._launch_id
@@ -254,9 +198,7 @@ class GpuEngine:
         pointers = (ctypes.c_void_p * 1)(ctypes.addressof(params))
         self._context.launch(
             self._function,
-            self._blocks,
-            shape.THREADS,
-            self._shared_bytes,
+            Grid(layout.blocks, layout.threads, layout.shared_bytes, layout.cluster),
             ctypes.addressof(pointers),
         )
 

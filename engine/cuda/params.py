@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's only argument. Field by field as `struct Params` in `kernels/state.cuh`."""
+"""The kernel's only argument. Field by field as `struct Params` in `kernels/request.cuh`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that host and kernel share. Mirrors `kernels/state.cuh`; a test compares the two."""
+"""Numbers that host and kernel share. Mirrors `request.cuh` and `state.cuh` in `kernels/`; a test compares."""
 
 from __future__ import annotations
 
@@ -98,14 +98,34 @@ def product_shape(config: ModelConfig, grouping: Grouping, op: Op) -> ProductSha
     return ProductShape(columns, rows, segment, grouping.groups(columns), per_group)
 
 
+def shared_defines(config: ModelConfig, grouping: Grouping, wide: int) -> dict[str, str]:
+    """Preprocessor definitions of either kernel."""
+    return {
+        "LAYERS": str(config.n_layers),
+        "DIM": str(config.dim),
+        "FFN": str(config.ffn_dim),
+        "HEADS": str(config.n_heads),
+        "KV_HEADS": str(config.n_kv_heads),
+        "HEAD_DIM": str(config.head_dim),
+        "VOCAB": str(config.vocab_size),
+        "GROUP": str(int(grouping)),
+        "NORM_EPS": f"{config.norm_eps!r}f",
+        "HAS_BIAS": str(int(config.attention_bias)),
+        "WIDE": str(wide),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class KernelVariant:
-    """What one cubin is compiled for. `wide`: tiles of 8 tokens a block computes at once."""
+    """What one cubin of the grid kernel is compiled for. `wide`: tiles of 8 tokens a block computes at once."""
 
     config: ModelConfig
     grouping: Grouping
     wide: int
     arch: str  # "sm_90a"
+
+    main = "forward.cu"
+    kernel = "thock_forward"
 
     @property
     def code_bytes(self) -> int:
@@ -135,19 +155,8 @@ class KernelVariant:
 
     def defines(self) -> dict[str, str]:
         """Preprocessor definitions; the kernel asserts the two sizes against its own."""
-        config = self.config
         return {
-            "LAYERS": str(config.n_layers),
-            "DIM": str(config.dim),
-            "FFN": str(config.ffn_dim),
-            "HEADS": str(config.n_heads),
-            "KV_HEADS": str(config.n_kv_heads),
-            "HEAD_DIM": str(config.head_dim),
-            "VOCAB": str(config.vocab_size),
-            "GROUP": str(int(self.grouping)),
-            "NORM_EPS": f"{config.norm_eps!r}f",
-            "HAS_BIAS": str(int(config.attention_bias)),
-            "WIDE": str(self.wide),
+            **shared_defines(self.config, self.grouping, self.wide),
             "HOST_SCRATCH_BYTES": str(self.scratch_bytes),
             "HOST_SHARED_BYTES": str(self.shared_struct_bytes),
         }

@@ -32,11 +32,14 @@ def f24(values: Floats) -> Floats:
     return (bits & np.uint32(0xFFFFFF00)).view(np.float32)
 
 
-def _butterfly(lanes: Floats) -> np.float32:
+def butterfly(lanes: Floats) -> np.float32:
+    """Sum of lanes (a power of two) as the kernel adds them."""
     values = lanes.copy()
-    index = np.arange(_LANES)
-    for offset in (16, 8, 4, 2, 1):
+    index = np.arange(lanes.size)
+    offset = lanes.size // 2
+    while offset:
         values = values + values[index ^ offset]
+        offset //= 2
     return np.float32(values[0])
 
 
@@ -53,7 +56,7 @@ def sum_of_squares(row: Floats) -> np.float32:
         lanes = np.zeros(_LANES, dtype=np.float32)
         for slot in padded.reshape(-1, _LANES):
             lanes = lanes + slot
-        total = total + _butterfly(lanes)
+        total = total + butterfly(lanes)
     return np.float32(total)
 
 
@@ -133,29 +136,28 @@ def to_half(values: Floats) -> NDArray[np.float16]:
 
 
 def attend(query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]) -> Floats:
-    """One head, one token: mix of `values` (positions, head_dim), chunk by chunk of 32 positions.
+    """One head, one token: mix of `values` (positions, head_dim), chunk by chunk of positions.
 
     The scaled query and the weights are float16, as the tensor cores take them.
     """
     scaled = to_half(query * (np.float32(1) / np.sqrt(np.float32(query.size)))).astype(np.float32)
     largest, total = np.float32(-np.inf), np.float32(0)
     mix = np.zeros(query.size, dtype=np.float32)
-    for start in range(0, keys.shape[0], CHUNK):
-        scores = keys[start : start + CHUNK].astype(np.float32) @ scaled
-        theirs = np.float32(scores.max())
-        weights = np.exp(scores - theirs)
-        lanes = np.zeros(_LANES, dtype=np.float32)
-        lanes[: weights.size] = weights
-        both = max(largest, theirs)
-        keep, take = np.exp(largest - both), np.exp(theirs - both)
-        total = total * keep + _butterfly(lanes) * take
-        mix = (
-            mix * keep
-            + (
-                to_half(weights).astype(np.float32)
-                @ values[start : start + CHUNK].astype(np.float32)
-            )
-            * take
-        )
+    block = 128 if query.size <= 64 else 64
+    for start in range(0, keys.shape[0], block):
+        chunks = [slice(at, at + CHUNK) for at in range(start, start + block, CHUNK)]
+        chunks = [chunk for chunk in chunks if chunk.start < keys.shape[0]]
+        scores = [keys[chunk].astype(np.float32) @ scaled for chunk in chunks]
+        both = max(largest, *(np.float32(s.max()) for s in scores))
+        keep = np.exp(largest - both)
+        total, mix = total * keep, mix * keep
+        for chunk, score in zip(chunks, scores, strict=True):
+            theirs = np.float32(score.max())
+            weights, take = np.exp(score - theirs), np.exp(theirs - both)
+            lanes = np.zeros(_LANES, dtype=np.float32)
+            lanes[: weights.size] = weights
+            total = total + butterfly(lanes) * take
+            part = to_half(weights).astype(np.float32) @ values[chunk].astype(np.float32)
+            mix = mix + part * take
         largest = both
     return mix * (np.float32(1) / total)

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from engine.config import ModelConfig, RopeLayout
-from engine.cuda import schedule
+from engine.cuda import cluster_schedule, schedule
+from engine.cuda.cluster_interpreter import ClusterInterpreter
 from engine.cuda.driver import Context
-from engine.cuda.engine import GpuEngine, Residency, Tuning
+from engine.cuda.engine import GpuEngine, Residency
 from engine.cuda.interpreter import Interpreter
+from engine.cuda.layout import Tuning
 from engine.cuda.mailbox import Want
 from engine.fp8.model import PackedModel, quantise_model
 from engine.fp8.quantise import Grouping
@@ -39,7 +42,11 @@ def tokens_for(config: ModelConfig, count: int, seed: int = 1) -> list[int]:
     return [int(t) for t in random.integers(0, config.vocab_size, count)]
 
 
-def interpreted(model: PackedModel, tokens: list[int]) -> np.ndarray:
+def interpreted(engine: GpuEngine, model: PackedModel, tokens: list[int]) -> np.ndarray:
+    """Logits of all tokens from the executable spec of the kernel that `engine` runs."""
+    if engine.layout.cluster > 1:
+        cut = cluster_schedule.build(model.config, 8, width=16, all_logits=True)
+        return ClusterInterpreter(model, CONTEXT).run(cut, tokens, 0)
     built = schedule.build(model.config, model.grouping, 16, width=128, workers=8, all_logits=True)
     return Interpreter(model, CONTEXT).run(built, tokens, 0)
 
@@ -48,24 +55,33 @@ def distance(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
-@pytest.mark.parametrize("grouping", [Grouping.CHANNEL, Grouping.G64, Grouping.G192])
+@pytest.mark.parametrize(
+    ("grouping", "kernel"),
+    [
+        (Grouping.CHANNEL, "auto"),
+        (Grouping.CHANNEL, "grid"),
+        (Grouping.G64, "grid"),
+        (Grouping.G192, "grid"),
+    ],
+)
 @pytest.mark.parametrize("name", SHAPES)
 def test_logits_match_the_interpreter(
-    gpu: Context, kernels: Path, name: str, grouping: Grouping
+    gpu: Context, kernels: Path, name: str, grouping: Grouping, kernel: str
 ) -> None:
     config = SHAPES[name]
     model = packed(config, grouping)
-    engine = GpuEngine(gpu, model, CONTEXT, kernels)
-    tokens = tokens_for(config, 128)
-    expected = interpreted(model, tokens)
-    for count in (1, 2, 7, 8, 9, 40, 127, 128):
+    engine = GpuEngine(gpu, model, CONTEXT, kernels, tuning=Tuning(kernel=kernel))
+    tokens = tokens_for(config, engine.most_tokens)
+    expected = interpreted(engine, model, tokens)
+    for count in (1, 2, 7, 8, 9, 40, len(tokens) - 1, len(tokens)):
         engine.run(tokens[:count], 0, want=Want.ALL_LOGITS)
         found = engine.logits(count)
         apart = [distance(a, b) for a, b in zip(found, expected, strict=False)]
         # The last bit of a sum can flip an e4m3 code (a step of 6%), and then others follow: such
         # a token ends up within the noise of the format. Without a flip it agrees to float32.
-        assert min(apart) < 1e-4, count
-        assert max(apart) < 0.1, count
+        # Float16 activations flip too, by 0.1%.
+        assert min(apart) < (1e-3 if engine.layout.cluster > 1 else 1e-4), count
+        assert max(apart) < (5e-3 if engine.layout.cluster > 1 else 0.1), count
         reply = engine.run(tokens[:count], 0, top=4)
         order = np.argsort(-found[-1], kind="stable")[:4]
         assert [c.token for c in reply.candidates] == [int(t) for t in order]
@@ -76,35 +92,75 @@ def test_logits_match_the_interpreter(
             assert candidate.log_probability == pytest.approx(candidate.logit - norm, abs=1e-3)
 
 
+@pytest.mark.parametrize("kernel", ["auto", "grid"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_incremental_equals_full_bit_for_bit(gpu: Context, kernels: Path, name: str) -> None:
+def test_incremental_equals_full_bit_for_bit(
+    gpu: Context, kernels: Path, name: str, kernel: str
+) -> None:
     config = SHAPES[name]
-    engine = GpuEngine(gpu, packed(config), CONTEXT, kernels)
-    tokens = tokens_for(config, 128)
+    engine = GpuEngine(gpu, packed(config), CONTEXT, kernels, tuning=Tuning(kernel=kernel))
+    tokens = tokens_for(config, engine.most_tokens)
     engine.run(tokens, 0, want=Want.ALL_LOGITS)
-    full = engine.logits(128)
-    for prefix in (1, 5, 8, 31, 32, 33, 64, 100, 120, 127):
+    full = engine.logits(len(tokens))
+    for prefix in (1, 5, 8, 31, 32, 33, 64, 100, len(tokens) - 8, len(tokens) - 1):
         engine.run(tokens[:prefix], 0)
         engine.run(tokens[prefix:], prefix, want=Want.LOGITS)
         assert np.array_equal(engine.logits(1)[0], full[-1]), prefix
-    for at in range(0, 128, 8):
+    for at in range(0, len(tokens) - 7, 8):
         engine.run(tokens[at : at + 8], at, want=Want.ALL_LOGITS)
         assert np.array_equal(engine.logits(8), full[at : at + 8]), at
 
 
+GRID = Tuning(kernel="grid")
+
+
 @pytest.mark.parametrize(
-    "tuning", [Tuning(wide=1), Tuning(wide=4), Tuning(few_workers=24), Tuning(share_from=9)]
+    "tuning",
+    [
+        replace(GRID, wide=1),
+        replace(GRID, wide=4),
+        replace(GRID, few_workers=24),
+        replace(GRID, share_from=9),
+    ],
 )
 def test_tuning_changes_no_bit(gpu: Context, kernels: Path, tuning: Tuning) -> None:
     config = SHAPES["9/3"]
     model, tokens = packed(config), tokens_for(config, 100)
     results = []
-    for choice in (Tuning(), tuning):
+    for choice in (GRID, tuning):
         engine = GpuEngine(gpu, model, CONTEXT, kernels, tuning=choice)
         engine.run(tokens[:95], 0)
         engine.run(tokens[95:], 95, want=Want.LOGITS)
         results.append(engine.logits(1))
     assert np.array_equal(*results)
+
+
+def test_a_cluster_attends_far_back(gpu: Context, kernels: Path) -> None:
+    config = SHAPES["9/3"]
+    model, tokens = packed(config), tokens_for(config, 300)
+    engine = GpuEngine(gpu, model, CONTEXT, kernels)
+    if engine.layout.cluster == 1:
+        pytest.skip("this GPU has no clusters")
+    reference = ClusterInterpreter(model, CONTEXT)
+    built = cluster_schedule.build(config, 8, width=16)
+    for at in range(0, 300, 100):
+        engine.run(tokens[at : at + 100], at, want=Want.LOGITS)
+        expected = reference.run(built, tokens[at : at + 100], at)
+    assert distance(engine.logits(1), expected) < 5e-3
+
+
+def test_barriers_outlast_many_requests(gpu: Context, kernels: Path) -> None:
+    # In one launch: byte counts that do not come out even would add up until a barrier overflows.
+    config = SHAPES["9/3"]
+    if gpu.facts.watchdog:
+        pytest.skip("this GPU drives a display")
+    tokens = tokens_for(config, 40)
+    engine = GpuEngine(gpu, packed(config), CONTEXT, kernels, residency=Residency.RESIDENT)
+    first = engine.run(tokens, 0)
+    for index in range(6000):
+        at = 40 - 1 - index % 8
+        assert engine.run(tokens[at:], at).candidates == first.candidates
+    engine.leave()
 
 
 def test_positions_past_one_request(gpu: Context, kernels: Path) -> None:

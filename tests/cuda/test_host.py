@@ -33,12 +33,12 @@ def test_kernel_and_host_agree_on_constants() -> None:
     for name in ("WARPS", "TILE_TOKENS", "MAX_TOKENS", "MAX_TOP", "MAX_ROWS", "CHUNK"):
         assert kernel[name] == getattr(shape, name), name
     assert kernel["TOKENS_PER_UNIT"] == shape.TOKENS_PER_UNIT
-    ops = re.findall(r"OP_(\w+) = (\d)", build.sources()["state.cuh"])
+    ops = re.findall(r"OP_(\w+) = (\d)", build.sources()["request.cuh"])
     assert {name: int(value) for name, value in ops} == {op.name: int(op) for op in shape.Op}
 
 
 def test_kernel_and_host_agree_on_the_parameters() -> None:
-    text = build.sources()["state.cuh"]
+    text = build.sources()["request.cuh"]
     body = text[text.index("struct Params {") : text.index("};", text.index("struct Params {"))]
     fields = re.findall(r"^\s+(?:const )?(\w+)(\*?)\s+(\w+)(\[5\])?;", body, re.MULTILINE)
     expected = []

@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of a few tokens over one key-value head, on tensor cores: up to 16 rows (token, query head)
-// at once. Positions are cut into chunks of 32 at multiples of 32, one warp each; each (row, chunk)
-// gives a maximum, a sum and a mix, and chunks are merged in order. The cuts depend on absolute
-// positions only and rows of an MMA do not mix, so a token's result never depends on its neighbours.
-//
-// Keys and values of earlier requests come from the float16 cache; those of this request come tagged
-// from the blocks that make them, and are rounded to float16 before use, exactly as the cache holds them.
+// Attention in the grid kernel. Keys and values of earlier requests come from the float16 cache; those of
+// this request come tagged from the blocks that make them, and are rounded to float16 before use, exactly
+// as the cache holds them.
 #pragma once
 #include "matmul.cuh"
-
-struct AttentionWork {
-    int layer, head;      // key-value head
-    int first, count;     // tokens of this request
-};
-
-struct AttentionMemory {
-    u16* keys;            // (BLOCK_POSITIONS, KV_STRIDE)
-    u16* values;
-    u16* queries;         // (MAX_ROWS, KV_STRIDE), scaled
-    float* chunks;        // (MAX_ROWS, BLOCK_CHUNKS, CHUNK_STRIDE): mix, maximum, sum
-};
 
 DEVICE AttentionMemory attention_memory(u8* scratch) {
     AttentionMemory m;
@@ -30,20 +14,9 @@ DEVICE AttentionMemory attention_memory(u8* scratch) {
     return m;
 }
 
-constexpr int ROW_PIECES = HEAD_DIM / 8;  // 16-byte pieces of a float16 row
-constexpr int ROW_UNITS = HEAD_DIM / 4;   // tagged units of a row
 constexpr int CACHED_PER_THREAD = ceil_div(BLOCK_POSITIONS * 2 * ROW_PIECES, THREADS);
 constexpr int AT_ONCE = 2;  // pieces a thread waits for together
 constexpr int MERGED_PER_THREAD = ceil_div(MAX_ROWS * ROW_UNITS, THREADS);
-
-DEVICE uint4* cache_piece(const Params& p, const AttentionWork& w, int which, int position, int piece) {
-    const u32 row = ((w.layer * KV_HEADS + w.head) * 2 + which) * p.max_context + position;
-    return reinterpret_cast<uint4*>(p.cache + (u64)row * HEAD_DIM) + piece;
-}
-
-DEVICE u32 half_pair(float low, float high) {
-    return (u32)float_to_half(high) << 16 | float_to_half(low);
-}
 
 // Cached rows of this block of positions; zeros beyond `last`, up to a whole chunk.
 DEVICE void stage_cached(
@@ -108,7 +81,7 @@ DEVICE void store_fresh(
 
 // Queries (in the first block of positions) and this request's keys and values.
 DEVICE bool stage_new(
-    const Params& p, const Shared& s, const AttentionWork& w, const AttentionMemory& m, int start,
+    const Params& p, const GridShared& s, const AttentionWork& w, const AttentionMemory& m, int start,
     int last, const Abort& abort) {
     Fresh f;
     f.position = s.request.position;
@@ -149,120 +122,9 @@ DEVICE bool stage_new(
     return ok;
 }
 
-DEVICE u32 load_pair(const u16* p) { return *reinterpret_cast<const u32*>(p); }
-
-// Four 8x8 matrices of float16, transposed: lane i gives the address of row i % 8 of matrix i / 8.
-DEVICE void load_transposed(u32 (&r)[4], const u16* row) {
-    const u32 address = (u32)__cvta_generic_to_shared(row);
-    asm volatile(
-        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-        : "r"(address)
-        : "memory");
-}
-
-// One warp: all rows against the 32 positions of `chunk`.
-DEVICE void attend_chunk(
-    const AttentionMemory& m, const AttentionWork& w, int chunk, int start, int position) {
-    const int lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
-    float scores[CHUNK / 8][4];
-#pragma unroll
-    for (int n = 0; n < CHUNK / 8; ++n)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) scores[n][c] = 0.0f;
-    const u16* query = m.queries + g * KV_STRIDE + 2 * t;
-    const u16* key = m.keys + (chunk * CHUNK + g) * KV_STRIDE + 2 * t;
-#pragma unroll
-    for (int k = 0; k < HEAD_DIM; k += 16) {
-        const u32 a[4] = {
-            load_pair(query + k), load_pair(query + 8 * KV_STRIDE + k), load_pair(query + k + 8),
-            load_pair(query + 8 * KV_STRIDE + k + 8)};
-#pragma unroll
-        for (int n = 0; n < CHUNK / 8; ++n) {
-            const u16* at = key + n * 8 * KV_STRIDE + k;
-            mma_f16(scores[n], a, make_uint2(load_pair(at), load_pair(at + 8)));
-        }
-    }
-    // Registers 0, 1 are row g, registers 2, 3 row g + 8; columns 8n + 2t and the next.
-    float largest[2] = {NEG_INF, NEG_INF}, sum[2] = {0.0f, 0.0f};
-#pragma unroll
-    for (int n = 0; n < CHUNK / 8; ++n)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) {
-            const int row = g + 8 * (c / 2), limit = position + w.first + row / REPEAT;
-            if (start + chunk * CHUNK + 8 * n + 2 * t + c % 2 > limit) scores[n][c] = NEG_INF;
-            largest[c / 2] = fmaxf(largest[c / 2], scores[n][c]);
-        }
-    u32 weights[CHUNK / 8][2];
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 1));
-        largest[r] = fmaxf(largest[r], __shfl_xor_sync(0xffffffffu, largest[r], 2));
-        const float from = largest[r] == NEG_INF ? 0.0f : largest[r];
-#pragma unroll
-        for (int n = 0; n < CHUNK / 8; ++n) {
-            const float a = __expf(scores[n][2 * r] - from), b = __expf(scores[n][2 * r + 1] - from);
-            sum[r] += a + b;
-            weights[n][r] = half_pair(a, b);
-        }
-        sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], 1);
-        sum[r] += __shfl_xor_sync(0xffffffffu, sum[r], 2);
-    }
-    float mix[HEAD_DIM / 8][4];
-#pragma unroll
-    for (int n = 0; n < HEAD_DIM / 8; ++n)
-#pragma unroll
-        for (int c = 0; c < 4; ++c) mix[n][c] = 0.0f;
-    const u16* value = m.values + (chunk * CHUNK + (lane & 15)) * KV_STRIDE + (lane >> 4) * 8;
-#pragma unroll
-    for (int k = 0; k < CHUNK / 16; ++k) {
-        const u32 a[4] = {
-            weights[2 * k][0], weights[2 * k][1], weights[2 * k + 1][0], weights[2 * k + 1][1]};
-#pragma unroll
-        for (int n = 0; n < HEAD_DIM / 8; n += 2) {
-            u32 b[4];
-            load_transposed(b, value + 16 * k * KV_STRIDE + 8 * n);
-            mma_f16(mix[n], a, make_uint2(b[0], b[1]));
-            mma_f16(mix[n + 1], a, make_uint2(b[2], b[3]));
-        }
-    }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-        const int row = g + 8 * r;
-        if (row >= w.count * REPEAT) continue;
-        float* out = m.chunks + (row * BLOCK_CHUNKS + chunk) * CHUNK_STRIDE;
-#pragma unroll
-        for (int n = 0; n < HEAD_DIM / 8; ++n)
-            *reinterpret_cast<float2*>(out + 8 * n + 2 * t) =
-                make_float2(mix[n][2 * r], mix[n][2 * r + 1]);
-        if (t == 0) out[HEAD_DIM] = largest[r], out[HEAD_DIM + 1] = sum[r];
-    }
-}
-
-// What one thread has merged so far: four values of one row.
-struct Merged {
-    float4 mix;
-    float largest, sum;
-};
-
-DEVICE void merge_chunks(Merged& r, const float* part, int unit, int chunks) {
-    for (int chunk = 0; chunk < chunks; ++chunk, part += CHUNK_STRIDE) {
-        const float theirs = part[HEAD_DIM];
-        if (theirs == NEG_INF) continue;
-        const float both = fmaxf(r.largest, theirs);
-        const float keep = __expf(r.largest - both), take = __expf(theirs - both);
-        const float2 a = *reinterpret_cast<const float2*>(part + 4 * unit);
-        const float2 b = *reinterpret_cast<const float2*>(part + 4 * unit + 2);
-        r.sum = fmaf(r.sum, keep, part[HEAD_DIM + 1] * take);
-        r.mix.x = fmaf(r.mix.x, keep, a.x * take), r.mix.y = fmaf(r.mix.y, keep, a.y * take);
-        r.mix.z = fmaf(r.mix.z, keep, b.x * take), r.mix.w = fmaf(r.mix.w, keep, b.y * take);
-        r.largest = both;
-    }
-}
-
 DEVICE bool run_attention(
     const Params& p, const Smem& smem, const AttentionWork& w, const Abort& abort) {
-    Shared& s = *smem.shared;
+    GridShared& s = *smem.shared;
     const AttentionMemory m = attention_memory(smem.scratch);
     const int thread = thread_index(), rows = w.count * REPEAT, position = s.request.position;
     const int last = position + w.first + w.count - 1;
@@ -272,14 +134,14 @@ DEVICE bool run_attention(
         merged[k] = {make_float4(0.0f, 0.0f, 0.0f, 0.0f), NEG_INF, 0.0f};
 #pragma unroll 1
     for (int start = 0; start <= last; start += BLOCK_POSITIONS) {
-        __syncthreads();  // the scratch holds partial sums of the product before, or the block before
+        block_sync();  // the scratch holds partial sums of the product before, or the block before
         stage_cached(p, w, m, start, position, last);
         if (!stage_new(p, s, w, m, start, last, abort)) s.failed = 1;
-        __syncthreads();
+        block_sync();
         if (s.failed) return false;
         const int chunks = ceil_div(min(BLOCK_POSITIONS, last + 1 - start), CHUNK);
         if (thread / 32 < chunks) attend_chunk(m, w, thread / 32, start, position);
-        __syncthreads();
+        block_sync();
 #pragma unroll
         for (int k = 0; k < MERGED_PER_THREAD; ++k) {
             const int i = thread + k * THREADS, row = i / ROW_UNITS;
@@ -300,6 +162,6 @@ DEVICE bool run_attention(
             make_float4(v.x * inverse, v.y * inverse, v.z * inverse, v.w * inverse),
             tag_for(s.request, w.layer));
     }
-    __syncthreads();
+    block_sync();
     return true;
 }

@@ -21,13 +21,13 @@ DEVICE uint4* code_row(const Params& p, int op, int token) {
 DEVICE bool run_quantise(
     const Params& p, const Smem& m, int op, int layer, int first, int count, const Abort& abort) {
     constexpr int PUBLISHED = 2;  // row of token_scale
-    Shared& s = *m.shared;
+    GridShared& s = *m.shared;
     const Input in = input_of(p, s, op, layer);
     const u32 tag = tag_for(s.request, layer);
     const u32* words = reinterpret_cast<const u32*>(m.scratch);
-    __syncthreads();  // the scratch may still be read by the instruction before
+    block_sync();  // the scratch may still be read by the instruction before
     quantise_tokens<true>(m.scratch, PUBLISHED, p, s, in, first, count, abort);
-    __syncthreads();
+    block_sync();
     if (s.failed) return false;
     const int row_units = code_units(in.units);
     for (int column = 0; column < count; ++column) {
@@ -43,13 +43,13 @@ DEVICE bool run_quantise(
             store_unit(row + i, v);
         }
     }
-    __syncthreads();  // the next instruction fills the scratch
+    block_sync();  // the next instruction fills the scratch
     return true;
 }
 
 // Fill the operand with `count` published tokens from `first`.
 DEVICE void load_codes(
-    u8* operand, int parity, const Params& p, Shared& s, int op, int layer, int first, int count,
+    u8* operand, int parity, const Params& p, GridShared& s, int op, int layer, int first, int count,
     const Abort& abort) {
     const int units = PRODUCTS[op].units, row_units = code_units(units);
     const u32 reciprocal = (1u << 24) / row_units + 1;  // i / row_units by one multiplication

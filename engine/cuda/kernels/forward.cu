@@ -14,7 +14,7 @@ struct Range {
 };
 
 // Tokens that an instruction works on. The head takes the last token, or all of the block's group.
-DEVICE Range tokens_of(const Shared& s, int op) {
+DEVICE Range tokens_of(const GridShared& s, int op) {
     const int tokens = (int)s.request.tokens;
     const bool all = s.request.flags & ALL_LOGITS;
     if (op == OP_HEAD && !all) return {tokens - 1, 1};
@@ -24,7 +24,7 @@ DEVICE Range tokens_of(const Shared& s, int op) {
 }
 
 // Ask L2 for what instruction `ins` will read: weights and scales, or cached keys and values.
-DEVICE void prefetch(const Params& p, const Shared& s, int4 ins) {
+DEVICE void prefetch(const Params& p, const GridShared& s, int4 ins) {
     const u32 step = THREADS * 128u, offset = thread_index() * 128u;
     if (ins.x == OP_QUANTISE) return;
     if (ins.x == OP_ATTENTION) {
@@ -77,17 +77,17 @@ DEVICE bool execute(const Params& p, const Smem& m, int4 ins, int parity, const 
 constexpr int PREFETCH_DISTANCE = 4;  // instructions; most of a layer
 
 DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
-    Shared& s = *m.shared;
+    GridShared& s = *m.shared;
     const int4* program =
         p.programs + ((u64)s.request.program * gridDim.x + blockIdx.x) * p.program_length;
     for (u32 i = thread_index(); i < p.program_length; i += THREADS) m.program[i] = __ldg(program + i);
-    __syncthreads();
+    block_sync();
     const int count = m.program[0].x;
     if (thread_index() == 0) {
         s.group = m.program[0].y;
         s.shared_inputs = m.program[0].z;
     }
-    __syncthreads();
+    block_sync();
     const int4* ins = m.program + 1;
     const bool rank = !(s.request.flags & ALL_LOGITS);
     bool ranked = false;
@@ -112,11 +112,11 @@ DEVICE bool run_program(const Params& p, const Smem& m, const Abort& abort) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) thock_forward(const __grid_constant__ Params p) {
     extern __shared__ __align__(16) u8 memory[];
     Smem m;
-    m.shared = reinterpret_cast<Shared*>(memory);
+    m.shared = reinterpret_cast<GridShared*>(memory);
     m.scratch = memory + SHARED_BYTES;
     m.program = reinterpret_cast<int4*>(m.scratch + SCRATCH_BYTES);
     m.residual = reinterpret_cast<float*>(m.program + p.program_length);
-    Shared& s = *m.shared;
+    GridShared& s = *m.shared;
     const u64 arrived = now_ns();
     u64 since = arrived;
     Abort abort = {p.abort, arrived + p.wait_ns};
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) thock_forward(const __g
         const u32 number = p.first_request + served;
         if (!receive(p, s, number, arrived, since, abort)) return;
         if (!run_program(p, m, abort)) return;
-        __syncthreads();
+        block_sync();
         const bool counted = blockIdx.x == 0 && (s.request.flags & (WANT_LOGITS | ALL_LOGITS));
         if (blockIdx.x == 0) reply(p, s, abort);
         if (thread_index() == 0 && !counted) add_release(p.done, 1);

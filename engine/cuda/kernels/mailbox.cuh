@@ -66,7 +66,7 @@ DEVICE bool await_token_unit(
 // All threads. Waits for request `number`; false: leave the kernel.
 DEVICE bool receive(const Params& p, Shared& s, u32 number, u64 arrived, u64 since, Abort& abort) {
     const bool gate = blockIdx.x == 0;
-    __syncthreads();
+    block_sync();
     if (thread_index() == 0) {
         s.failed = 0;
         bool go = true;
@@ -82,7 +82,7 @@ DEVICE bool receive(const Params& p, Shared& s, u32 number, u64 arrived, u64 sin
         s.started = now_ns();
         if (gate && !go) store_unit(p.inbox + INBOX_EXIT, make_uint4(p.launch_id, 0, 0, 0));
     }
-    __syncthreads();
+    block_sync();
     if (s.leave) return false;
     abort.deadline = s.started + p.wait_ns;
     const Request& r = s.request;
@@ -98,7 +98,7 @@ DEVICE bool receive(const Params& p, Shared& s, u32 number, u64 arrived, u64 sin
         store_unit(
             p.inbox, make_uint4(
                          r.tokens | r.flags << 16, r.position, r.program | r.top << 16, r.number));
-    __syncthreads();
+    block_sync();
     return !s.failed;
 }
 

@@ -120,20 +120,6 @@ DEVICE void store_partial(float* partial, const float (&acc)[NT][4]) {
     }
 }
 
-DEVICE float4 add4(float4 a, float4 b) {
-    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
-}
-
-DEVICE float4 scale4(float4 v, float4 rows, float token) {
-    return make_float4(
-        v.x * rows.x * token, v.y * rows.y * token, v.z * rows.z * token, v.w * rows.w * token);
-}
-
-// The eight outputs of one epilogue thread: rows 4j .. 4j+3 (`low`) and 8+4j .. 8+4j+3 (`high`).
-struct Outputs {
-    float4 low, high;
-};
-
 // `at`: slice 0 of this thread's rows; slices are `stride` floats apart. Six loads at a time, then
 // the sums in order; slices that do not exist count as zero.
 DEVICE Outputs add_slices(const float* at, int slices, int stride) {

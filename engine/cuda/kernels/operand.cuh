@@ -6,23 +6,12 @@
 // is always added in the same order.
 #pragma once
 #include "state.cuh"
+#include "values.cuh"
 
 // Below this the scale would leave the normal range of float32; such a token is all zeros in effect.
 constexpr float AMAX_FLOOR = 1e-20f;
 constexpr float E4M3_MAX = 448.0f;
 constexpr int BATCH = 8;  // units of four values that a lane holds: 8 tokens, or 8 units of one token
-
-DEVICE float4 multiply4(float4 a, float4 b) {
-    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
-}
-
-DEVICE float4 load4(const float* p) { return __ldg(reinterpret_cast<const float4*>(p)); }
-
-DEVICE float4 embedding_unit(const Params& p, int token, int unit) {
-    const uint2 raw = *reinterpret_cast<const uint2*>(p.embed + (u64)token * DIM + unit * 4);
-    const float2 a = half2_to_float2(raw.x), b = half2_to_float2(raw.y);
-    return make_float4(a.x, a.y, b.x, b.y);
-}
 
 // Where the inputs of a product lie.
 struct Input {
@@ -32,7 +21,7 @@ struct Input {
     u32 tag;
 };
 
-DEVICE Input input_of(const Params& p, const Shared& s, int op, int layer) {
+DEVICE Input input_of(const Params& p, const GridShared& s, int op, int layer) {
     Input in;
     in.units = PRODUCTS[op].units;
     in.rows = op == OP_OUT ? p.mixed : op == OP_GATE_UP ? p.x_ffn : op == OP_DOWN ? p.gated : p.x_attention;
@@ -59,7 +48,7 @@ struct Lane {
 // All loads are issued before the first look at a tag; then all again until every tag is right.
 template <bool WIDE_ROW>
 DEVICE bool read_units(
-    float4 (&v)[BATCH], const Params& p, const Shared& s, const Input& in,
+    float4 (&v)[BATCH], const Params& p, const GridShared& s, const Input& in,
     const Lane<WIDE_ROW>& lane, const Abort& abort) {
     if (in.rows == nullptr) {
 #pragma unroll
@@ -84,8 +73,6 @@ DEVICE bool read_units(
     return ok;
 }
 
-DEVICE float sum_of_squares(float4 v) { return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w; }
-
 DEVICE u32 largest_bits(float4 v) {
     return __float_as_uint(fmaxf(fmaxf(fabsf(v.x), fabsf(v.y)), fmaxf(fabsf(v.z), fabsf(v.w))));
 }
@@ -95,7 +82,7 @@ DEVICE u32 largest_bits(float4 v) {
 // WORDS: rows of plain codes, four a word, instead of operand rows.
 template <bool WIDE_ROW, bool WORDS>
 DEVICE void quantise_batch(
-    u8* operand, int parity, const Params& p, Shared& s, const Input& in, int first, int column,
+    u8* operand, int parity, const Params& p, GridShared& s, const Input& in, int first, int column,
     int tokens, const Abort& abort) {
     const int warp = thread_index() / 32, thread = thread_index() & 31;
     const int part = (in.units + WARPS - 1) / WARPS;
@@ -130,7 +117,7 @@ DEVICE void quantise_batch(
         squares = 0.0f;
         largest = 0;
     }
-    __syncthreads();
+    block_sync();
     if (warp == WARPS - 1 && thread < tokens) {
         const int at = column + thread;
         float sum = 0.0f;
@@ -158,10 +145,10 @@ DEVICE void quantise_batch(
 
 template <bool WORDS>
 DEVICE void quantise_tokens(
-    u8* operand, int parity, const Params& p, Shared& s, const Input& in, int first, int count,
+    u8* operand, int parity, const Params& p, GridShared& s, const Input& in, int first, int count,
     const Abort& abort) {
     if (thread_index() < TILE_TOKENS * WIDE) s.largest[thread_index()] = 0;
-    __syncthreads();
+    block_sync();
     if (K_MAX / 4 > WARPS * 32 && in.units > WARPS * 32) {
 #pragma unroll 1
         for (int column = 0; column < count; ++column)

@@ -12,13 +12,6 @@ struct Cell {
     u32 tag;
 };
 
-// Rotary tile: rows g and g+8 are a pair. Returns pair index of the first row, or -1 (a value tile).
-DEVICE int rotary_pair(int tile, int j) {
-    constexpr int HEAD_TILES = HEAD_DIM / TILE_ROWS;
-    if (tile >= (Q_DIM + KV_DIM) / TILE_ROWS) return -1;
-    return tile % HEAD_TILES * 8 + 4 * j;
-}
-
 // First unit that tile `tile` of this product fills for `token`; the head has none.
 DEVICE uint4* output_unit(const Params& p, const Work& work, int token, int tile) {
     constexpr int Q_TILES = Q_DIM / TILE_ROWS, KV_TILES = KV_DIM / TILE_ROWS;
@@ -32,7 +25,7 @@ DEVICE uint4* output_unit(const Params& p, const Work& work, int token, int tile
 
 template <int NT>
 DEVICE Cell cell_of(
-    const Params& p, const Shared& s, const Work& work, int pass, int first_token, int tokens) {
+    const Params& p, const GridShared& s, const Work& work, int pass, int first_token, int tokens) {
     constexpr int COLUMNS = NT * TILE_TOKENS;
     const int thread = thread_index(), at = thread / (2 * COLUMNS);
     const Product& product = PRODUCTS[work.op];
@@ -67,12 +60,6 @@ DEVICE Cell cell_of(
     return c;
 }
 
-DEVICE void rotate(float& first, float& second, float cosine, float sine) {
-    const float a = first * cosine - second * sine;
-    second = second * cosine + first * sine;
-    first = a;
-}
-
 DEVICE void finish_qkv(const Params& p, int layer, const Cell& c, Outputs y) {
     if (HAS_BIAS) {
         const float* bias = p.bias + (u64)layer * (Q_DIM + 2 * KV_DIM) + c.tile * TILE_ROWS + 4 * c.j;
@@ -102,8 +89,6 @@ DEVICE void finish_residual(
     publish(c.to + 2, high, c.tag);
 }
 
-DEVICE float silu(float v) { return __fdividef(v, 1.0f + __expf(-v)); }
-
 DEVICE void finish_gate_up(const Cell& c, Outputs y) {
     const float4 v = make_float4(
         silu(y.low.x) * y.high.x, silu(y.low.y) * y.high.y, silu(y.low.z) * y.high.z,
@@ -111,7 +96,7 @@ DEVICE void finish_gate_up(const Cell& c, Outputs y) {
     publish(c.to, v, c.tag);
 }
 
-DEVICE void finish_head(const Params& p, const Shared& s, const Cell& c, Outputs y, float* local) {
+DEVICE void finish_head(const Params& p, const GridShared& s, const Cell& c, Outputs y, float* local) {
     const float low[4] = {y.low.x, y.low.y, y.low.z, y.low.w};
     const float high[4] = {y.high.x, y.high.y, y.high.z, y.high.w};
     const bool all = s.request.flags & ALL_LOGITS;
@@ -129,7 +114,7 @@ DEVICE void finish_head(const Params& p, const Shared& s, const Cell& c, Outputs
 }
 
 DEVICE void finish(
-    const Params& p, const Shared& s, const Work& work, const Cell& c, Outputs y, float* tail,
+    const Params& p, const GridShared& s, const Work& work, const Cell& c, Outputs y, float* tail,
     int columns) {
     if (work.op == OP_QKV)
         finish_qkv(p, work.layer, c, y);
@@ -150,7 +135,7 @@ DEVICE bool run_phase(
     constexpr int COLUMNS = NT * TILE_TOKENS;
     constexpr int STRIDE = COLUMNS * PARTIAL_STRIDE;  // floats of one warp's partial sums
     static_assert(4 * 2 * COLUMNS <= THREADS, "one epilogue thread a cell");
-    Shared& s = *m.shared;
+    GridShared& s = *m.shared;
     u8* operand = m.scratch;
     float* partials = reinterpret_cast<float*>(m.scratch + OPERAND_BYTES);
     const float* token_scale = s.token_scale[parity];
@@ -168,7 +153,7 @@ DEVICE bool run_phase(
         quantise_tokens<false>(
             operand, parity, p, s, input_of(p, s, work.op, work.layer), first_token, tokens, abort);
     if (NT > 1) c = cell_of<NT>(p, s, work, 0, first_token, tokens);
-    __syncthreads();
+    block_sync();
     if (s.failed) return false;
 #pragma unroll 1
     for (int pass = 0; pass * at_once < work.count; ++pass) {
@@ -183,7 +168,7 @@ DEVICE bool run_phase(
             slice = slice_of(p, work, pass + 1);
             load_ahead(a, slice);
         }
-        __syncthreads();
+        block_sync();
         if (c.mine) {
             const int slot = c.slot - pass * at_once;
             Outputs y = add_slices(

@@ -2,7 +2,7 @@
 // The best tokens of one row of logits: each block ranks its own rows, block 0 ranks the winners.
 // Ties go to the lowest id; padded rows of the vocabulary never take part.
 #pragma once
-#include "state.cuh"
+#include "request.cuh"
 
 // Larger logit first, then lower id: one unsigned comparison decides. 0 is below every key.
 DEVICE u64 key_of(float logit, u32 id) {
@@ -22,28 +22,28 @@ DEVICE float logit_of(u64 key) {
 DEVICE u64 block_max(Shared& s, u64 key) {
     key = warp_max(key);
     if ((thread_index() & 31) == 0) s.best[thread_index() / 32] = key;
-    __syncthreads();
+    block_sync();
     if (thread_index() < 32) {
         key = warp_max(thread_index() < WARPS ? s.best[thread_index()] : 0);
         if (thread_index() == 0) s.winner = key;
     }
-    __syncthreads();
+    block_sync();
     return s.winner;
 }
 
 DEVICE float block_sum(Shared& s, float v) {
     v = warp_sum(v);
     if ((thread_index() & 31) == 0) s.sums[thread_index() / 32] = v;
-    __syncthreads();
+    block_sync();
     float sum = 0.0f;
     for (int i = 0; i < WARPS; ++i) sum += s.sums[i];
-    __syncthreads();
+    block_sync();
     return sum;
 }
 
 // Unit 0 of a block's row: largest logit, sum of exp(logit - largest); unit 1 + i: logit, id.
 DEVICE void rank_local(const Params& p, Shared& s, const float* local, int first_tile, int tiles) {
-    __syncthreads();
+    block_sync();
     const u32 tag = s.request.number;
     const int count = min(tiles * TILE_ROWS, VOCAB - first_tile * TILE_ROWS);
     uint4* row = p.candidates + (u64)blockIdx.x * (MAX_TOP + 1);
@@ -121,6 +121,6 @@ DEVICE bool rank_global(const Params& p, Shared& s, uint4* reply, const Abort& a
         below = best;
     }
     if (!ok) s.failed = 1;
-    __syncthreads();
+    block_sync();
     return !s.failed;
 }
