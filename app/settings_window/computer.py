@@ -12,6 +12,7 @@ from app.doctor.report import Finding
 from app.models.catalogue import CatalogueEntry, load_catalogue
 from app.models.fetch import fetch_model
 from app.models.store import InstalledModel, ModelStore
+from app.platform.desktop import open_folder
 from app.settings_window.memory_plan import MemoryPlan, plan_for
 from app.settings_window.speed_test import Speed, measure_speed
 from firmware_bridge.discovery.candidates import Candidate
@@ -61,6 +62,16 @@ def make_report() -> Report:
     return collected()
 
 
+def show_folder(folder: Path) -> None:
+    """Open a folder in the file manager; it is made if it is not there.
+
+    Raises:
+        NoProgramError, OSError: it cannot be shown; the message says where it is.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    open_folder(folder)
+
+
 @dataclass(frozen=True, slots=True)
 class Computer:
     """Functions that may take long are called on a task's thread."""
@@ -69,6 +80,7 @@ class Computer:
     scan: Callable[[], Sequence[Candidate]] = scan_keyboards
     checks: Callable[[], Sequence[Finding]] = run_checks
     report: Callable[[], Report] = make_report
+    open_folder: Callable[[Path], None] = show_folder
     catalogue: Callable[[], Mapping[str, CatalogueEntry]] = load_catalogue
     plan: Callable[[Path, int], MemoryPlan] = plan_for
     speed: Callable[[Path, int, Callable[[], object]], Speed] = measure_speed

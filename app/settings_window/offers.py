@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from app.companion.personas import shipped_personas
+from app.companion.personas import load_personas
+from app.config.paths import personas_folder
 from app.i18n import Language
 from app.settings_window.fields import NOTHING, Choice, FieldKind, FieldSpec
 from firmware_bridge.keys.dead_keys import System
@@ -55,5 +56,6 @@ def _layouts() -> tuple[Choice, ...]:
 
 
 def _personas() -> tuple[Choice, ...]:
-    personas = shipped_personas(Language.EN)
+    """Those of the program, and the person's own; what is wrong with a file, the log says."""
+    personas, _ = load_personas(Language.EN, personas_folder())
     return tuple(Choice(key, persona.name) for key, persona in personas.items())

@@ -18,6 +18,7 @@ from app.doctor.report import CheckStatus, Finding, describe
 from app.i18n import Language
 from app.models.catalogue import CatalogueEntry
 from app.models.store import InstalledModel, ModelStore
+from app.platform.desktop import NoProgramError
 from app.settings import Appearance, Settings
 from app.settings_window.application import SettingsApp
 from app.settings_window.computer import Computer
@@ -71,6 +72,8 @@ class FakeComputer:
     findings: Sequence[Finding] = FINDINGS
     free: int = 8_000_000_000
     fetched: list[str] = field(default_factory=list)
+    opened: list[Path] = field(default_factory=list)
+    refusal: str = ""
 
     def computer(self) -> Computer:
         return Computer(
@@ -80,9 +83,15 @@ class FakeComputer:
             report=lambda: {"versions.txt": "thock 0.1.0", "doctor.txt": describe(self.findings)},
             catalogue=self._catalogue,
             plan=self._plan,
+            open_folder=self._open,
             speed=lambda _path, _context, _wanted: Speed(1.5, 30.0, 60.0),
             fetch=self._fetch,
         )
+
+    def _open(self, folder: Path) -> None:
+        if self.refusal:
+            raise NoProgramError(self.refusal)
+        self.opened.append(folder)
 
     def add_model(self, name: str) -> None:
         """A file that looks like a model from outside."""

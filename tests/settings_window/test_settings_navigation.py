@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.config.paths import personas_folder
 from app.config.problems import Problem
 from app.i18n import Language
 from app.settings import Appearance, Settings
@@ -20,6 +21,7 @@ from app.settings_window.application import SettingsApp
 from app.settings_window.edits import Edits
 from app.settings_window.fake import FakeCompanion, FakeSettings
 from app.settings_window.labels import Place
+from app.settings_window.pages.companion import CompanionPage
 from app.settings_window.pages.status import StatusPage
 from app.settings_window.theme import mixed, trouble_colour
 from firmware_bridge.protocol.messages import Status
@@ -100,6 +102,16 @@ def test_a_busy_companion_can_be_cancelled(desk: SettingsDesk) -> None:
     assert page.ask.send.text() == "Cancel"
     page.ask.send.click()
     assert not desk.companion.view.is_busy
+
+
+def test_folders_are_opened_or_named(desk: SettingsDesk) -> None:
+    page = desk.page(Place.COMPANION)
+    assert isinstance(page, CompanionPage)
+    page.folder.show_folder.click()
+    assert desk.computer.opened == [personas_folder()]
+    desk.computer.refusal = "the folder is /somewhere."
+    page.folder.show_folder.click()
+    assert page.folder.trouble.text() == "⚠ the folder is /somewhere."
 
 
 def test_two_looks_at_the_preview_are_one_watch(desk: SettingsDesk) -> None:

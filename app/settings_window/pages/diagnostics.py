@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from PySide6.QtGui import QGuiApplication, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout
 
+from app.config.paths import log_folder
 from app.diagnostics.report import Report
 from app.doctor.report import CheckStatus, Finding, describe
 from app.i18n import Translate
 from app.settings_window.background import Task
+from app.settings_window.folder_row import FolderRow
 from app.settings_window.labels import Place
 from app.settings_window.pages.base import PageTools, PageView
 from app.settings_window.report_dialog import ReportDialog
@@ -49,6 +51,8 @@ class DiagnosticsPage(PageView):
         self.report.clicked.connect(self.make_report)
         self._report_state = label(self.words, self._report_text)
         report.add(side_by_side(self._report_state, self.report))
+        self.logs = FolderRow(_logs_text, log_folder(), tools.computer, self.words)
+        report.add(self.logs)
         self.add(report)
         self.dialog: ReportDialog | None = None
         self.finish()
@@ -147,6 +151,10 @@ class DiagnosticsPage(PageView):
         if wrong:
             return tr("To look at: {count}").format(count=wrong)
         return tr("Everything is in order.") if self.findings else ""
+
+
+def _logs_text(tr: Translate) -> str:
+    return tr("The log files.")
 
 
 def _head(finding: Finding) -> Make:
