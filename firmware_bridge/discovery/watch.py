@@ -26,6 +26,7 @@ _log = logging.getLogger(__name__)
 
 SCAN_LIMIT_S = 5.0
 POLL_S = 1.5  # where the system tells nothing
+_AGAIN_S = 1.0  # once more after a change: a device may be told before all of it is there
 SELDOM_S = 10.0  # where it does: in case that it left something out
 # The nodes of one keyboard come one after the other, within some milliseconds; one list is made for all.
 _SETTLE_S = 0.02
@@ -263,6 +264,7 @@ class DeviceWatch:
         return since is not None and time.monotonic() - since > self._limit_s
 
     def _run(self) -> None:
+        has_changed = True
         while not self._stopping:
             self._scanning_since = time.monotonic()
             with self.looks:
@@ -274,7 +276,7 @@ class DeviceWatch:
                 listeners = self._listeners if is_new else ()
             for listener in listeners:
                 listener()
-            self._rest()
+            has_changed = self._rest(_AGAIN_S if has_changed else self._source.poll_s)
         self._source.close()
 
     def _scan(self) -> tuple[Candidate, ...]:
@@ -289,14 +291,16 @@ class DeviceWatch:
                     _log.error("listing devices failed (further failures are not told): %s", kind)
         return tuple(found)
 
-    def _rest(self) -> None:
-        until = time.monotonic() + self._source.poll_s
+    def _rest(self, rest_s: float) -> bool:
+        """Wait until something changes, for `rest_s` at most; whether it did."""
+        until = time.monotonic() + min(rest_s, self._source.poll_s)
         while not self._stopping and time.monotonic() < until:
             try:
                 if self._source.wait(_LOOK_S):
-                    return
+                    return True
             except OSError as error:
                 _log.warning("the system tells no changes of devices any more: %s", error.strerror)
                 self._source.close()
                 self._source = NoSource()
-                return
+                break
+        return False

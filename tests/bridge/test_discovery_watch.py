@@ -115,6 +115,22 @@ def test_a_change_of_device_names_is_noticed_at_once(make_watch: MakeWatch, list
     assert watch.wait_change(known, 5)
 
 
+def test_a_device_that_was_told_before_all_of_it_was_there_is_found_a_second_later(
+    make_watch: MakeWatch, lister: Lister
+) -> None:
+    names = {"hidraw0"}
+    watch = make_watch(NameSource(lambda: frozenset(names)))
+    known = watch.candidates()
+    wait_until(lambda: lister.calls == 2)  # the beginning counts as a change
+    names.add("hidraw1")
+    wait_until(lambda: lister.calls == 3)
+    lister.found.append(candidate("b"))  # complete only now
+    assert watch.wait_change(known, 3)
+    calls = lister.calls
+    time.sleep(1.5)
+    assert lister.calls == calls  # and then seldom
+
+
 def test_a_device_that_comes_while_the_devices_are_listed_is_noticed_right_after() -> None:
     names = {"hidraw0"}
     source = NameSource(lambda: frozenset(names))
