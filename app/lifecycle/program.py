@@ -65,7 +65,10 @@ class Translator:
         self._texts: dict[Language, Translate] = {}
 
     def __call__(self, state: HostState) -> Translate:
-        language = state.settings.language
+        return self.of(state.settings.language)
+
+    def of(self, language: Language) -> Translate:
+        """Texts in `language`; English where its catalog is missing."""
         if language not in self._texts:
             self._texts[language] = self._read(language)
         return self._texts[language]
@@ -119,6 +122,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         )  # fmt: skip
         for problem in host.problems:
             options.say(f"{options.store.path}: {problem}")
+            _log.warning("settings: %s", problem)
         service = IpcService(host, options.store.path)
 
         def hear(event: BridgeEvent) -> None:
@@ -163,13 +167,21 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
             end.callback(watch.stop)
         if tray.advice:
             options.say(tray.advice)
+        if host.problems:
+            tr = translator.of(host.settings.language)
+            tray.notify(tr("Some settings could not be read"), str(host.problems[0]))
         tray.run(stop)
 
 
 def _tray(options: ProgramOptions, host: CompanionHost, translator: Translator) -> Tray:
     if not options.with_tray:
         return NullTray("")
-    return make_tray(TrayActions(host), translator)
+
+    def tell(reason: str) -> None:
+        tray.notify("Thock", reason)
+
+    tray = make_tray(TrayActions(host, tell), translator)
+    return tray
 
 
 def _system_watches(host: CompanionHost) -> list[Watch]:

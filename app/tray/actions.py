@@ -17,8 +17,10 @@ _log = logging.getLogger(__name__)
 class TrayActions:
     """Called on the toolkit's thread; returns soon."""
 
-    def __init__(self, host: CompanionHost) -> None:
+    def __init__(self, host: CompanionHost, tell: Callable[[str], None]) -> None:
+        """`tell` shows the person what went wrong."""
         self._host = host
+        self._tell = tell
 
     def __call__(self, action: Action) -> None:
         """Do it."""
@@ -56,3 +58,4 @@ class TrayActions:
             work()
         except NoProgramError as error:
             _log.warning("%s", error)
+            self._tell(str(error))

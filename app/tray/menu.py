@@ -77,6 +77,7 @@ def menu(state: HostState, tr: Translate) -> tuple[Row, ...]:
     return (
         Row(keyboard_text(state, tr)),
         Row(engine_text(state, tr)),
+        *((Row(profile_text(state, tr)),) if state.profile else ()),
         LINE,
         *((Row(tr("Cancel"), Action.CANCEL),) if can_cancel else ()),
         Row(tr("Open Thock"), Action.OPEN, is_default=True),
@@ -150,6 +151,11 @@ def engine_text(state: HostState, tr: Translate) -> str:
         case EngineState.READY:
             text = tr("{model} · ready").format(model=model)
     return shortened(text, _ROW_CHARS)
+
+
+def profile_text(state: HostState, tr: Translate) -> str:
+    """The profile that holds over the settings now."""
+    return shortened(tr("Profile: {name}").format(name=state.profile), _ROW_CHARS)
 
 
 def mode_texts(tr: Translate) -> dict[ModeName, str]:

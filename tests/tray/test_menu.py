@@ -54,6 +54,11 @@ def test_the_menu_at_rest() -> None:
     )
 
 
+def test_the_profile_in_force_is_told() -> None:
+    rows = menu(replace(host_state(), profile="coding"), str)
+    assert rows[2] == Row("Profile: coding")
+
+
 def test_while_it_answers_cancel_comes_first() -> None:
     rows = menu(host_state(status=Status.STREAMING, reply="so far"), str)
     assert [row.action for row in rows[3:6]] == [Action.CANCEL, Action.OPEN, Action.COPY_REPLY]
