@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -209,6 +210,27 @@ def test_the_window_outlives_the_companion_and_finds_the_next(
         qtbot.waitUntil(lambda: preview.oled.frame == program.keyboard.panel(), timeout=WAIT_MS)
         assert live.app.tools.edits.change(("chat", "max_tokens"), 8) is None
         assert store.load().settings.chat.max_tokens == 8
+
+
+def test_nothing_that_was_typed_is_logged_or_stored(
+    live: Live, qtbot: QtBot, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    preview = preview_page(live).preview
+    live.program.type("zyxsecret ")
+    qtbot.waitUntil(lambda: "zyxsecret" in preview._spoken(), timeout=WAIT_MS)
+    live.window.open_place("ask")
+    page = live.window.page
+    assert isinstance(page, StatusPage)
+    page.ask.question.setText("zyxquestion")
+    page.ask.send.click()
+    qtbot.waitUntil(lambda: page.ask.send.text() == "Ask", timeout=WAIT_MS)
+    live.app.tools.edits.change(("chat", "max_tokens"), 7)
+    assert "zyx" not in caplog.text
+    assert "zyx" not in repr(preview.__dict__) + repr(page.ask.__dict__)
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert b"zyx" not in path.read_bytes(), path
 
 
 def test_without_a_companion_the_file_is_read_and_written(tmp_path: Path) -> None:
