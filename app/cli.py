@@ -12,6 +12,7 @@ _COMMANDS = {
         "app.commands.ask",
         "Ask the model; the answer is printed, and stands on the keyboard.",
     ),
+    "bench": ("app.commands.bench", "Measure how fast it answers on this machine."),
     "cancel": ("app.commands.cancel", "Stop the answer under way."),
     "demo": ("app.commands.demo", "Try it: a virtual keyboard with a real model, in the terminal."),
     "devices": ("app.commands.devices", "List keyboards, and why each does or does not match."),
