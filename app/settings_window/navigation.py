@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLabel, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
@@ -19,7 +19,8 @@ from app.settings_window.widgets import label
 from app.settings_window.wording import Wording
 
 _HIT = Qt.ItemDataRole.UserRole
-_WIDTH_CHARS = 24
+_WIDTH_CHARS = 27
+_BESIDE_TEXT = 76  # icon, padding and scroll bar of an item
 
 
 class Navigation(QWidget):
@@ -43,6 +44,7 @@ class Navigation(QWidget):
         self.places.setProperty("part", "places")
         self.places.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.places.setWordWrap(True)
+        self.places.setTextElideMode(Qt.TextElideMode.ElideNone)
         self.places.currentRowChanged.connect(self._moved)
         self.places.itemClicked.connect(self._choose)
         self.places.itemActivated.connect(self._choose)
@@ -106,7 +108,16 @@ class Navigation(QWidget):
         item = QListWidgetItem(f"{hit.title}{where}")
         item.setIcon(place_icon(hit.place, self.palette()))
         item.setData(_HIT, hit)
+        if hit.path:
+            item.setSizeHint(self._room_for(item.text()))
         return item
+
+    def _room_for(self, text: str) -> QSize:
+        """With a style sheet, Qt forgets the padding when it breaks the lines."""
+        width = self.width() - 2 * ROW_GAP - _BESIDE_TEXT
+        wrapped = int(Qt.TextFlag.TextWordWrap)
+        height = self.fontMetrics().boundingRect(QRect(0, 0, width, 0), wrapped, text).height()
+        return QSize(width, height + 2 * GAP)
 
     def _list_name(self, tr: Translate) -> str:
         return tr("Pages")

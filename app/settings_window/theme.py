@@ -142,7 +142,7 @@ def style_sheet(palette: QPalette) -> str:
         QFrame[part="bar"] {{ background: palette(alternate-base); border-top: 1px solid {edge}; }}
         QWidget[part="side"] {{ background: palette(alternate-base); }}
         QListWidget[part="places"] {{
-            background: transparent; border: none; outline: none;
+            background: palette(alternate-base); border: none; outline: none;
         }}
         QListWidget[part="places"]::item {{
             padding: 7px 10px; border-radius: 6px; color: palette(window-text);

@@ -49,6 +49,9 @@ def _scenes(desk: SettingsDesk) -> Iterator[tuple[str, QWidget]]:
     for page in desk.pages():
         settle(0.08)
         yield page.place.value, desk.window
+    desk.window.navigation.search.setText("answer")  # English is found in every language
+    yield "search", desk.window
+    desk.window.navigation.search.clear()
     desk.computer.folder.joinpath("small-chat.gguf").unlink()
     desk.companion.become(CompanionView(presence=Presence.HERE, mode="suggest", engine="ready"))
     desk.app.start_assistant()

@@ -18,7 +18,7 @@ from app.settings_window.first_steps import Step
 from app.settings_window.labels import Place
 
 ROOT = Path(__file__).resolve().parents[2]
-SCENES = len(Place) + len(Step)
+SCENES = len(Place) + len(Step) + 1  # what a search finds
 LOOKS = 4
 
 
