@@ -67,7 +67,7 @@ class ReadyReplies:
         self._question: Question | None = None
         self._context = ""
         self._is_owed = False
-        self._open: dict[int, str] = {}
+        self._open: dict[int, str] = {}  # with the context; "" of those whose reply is not wanted
         self._held: OrderedDict[str, ReadyReply] = OrderedDict()
         self.stats = ReadyStats()
 
@@ -105,7 +105,7 @@ class ReadyReplies:
         """Take an event of the engine; whether it was about a reply that nobody asked for."""
         match event:
             case ReplyReady(request=request, context=context):
-                if self._open.get(request) == context:
+                if context and self._open.get(request) == context:
                     self._hold(context, ReadyReply(event.text, tuple(event.tokens), event.is_whole))
                 return True
             case Prepared(request=request):
@@ -130,7 +130,7 @@ class ReadyReplies:
     def wipe(self) -> None:
         """Forget every question and reply, and have the engine stop."""
         self._cancel(next(reversed(self._open), None))
-        self._open.clear()
+        self._open = dict.fromkeys(self._open, "")
         self._drop()
 
     def _drop(self) -> None:
