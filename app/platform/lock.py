@@ -17,6 +17,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from app.platform.secure_input import SecureInputWatch, secure_input_question
+
 if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection
 
@@ -73,7 +75,11 @@ def lock_watches(state: LockState) -> list[Watch]:
     if sys.platform == "darwin":
         from app.platform.lock_macos import MacLockWatch
 
-        return [MacLockWatch(state.listener("macos"))]
+        watches: list[Watch] = [MacLockWatch(state.listener("macos"))]
+        question = secure_input_question()
+        if question is not None:
+            watches.append(SecureInputWatch(state.listener("secure input"), question))
+        return watches
     return [
         BusWatch("SYSTEM", LogindLock(state.listener("logind"))),
         BusWatch("SESSION", ScreenSaverLock(state.listener("screen saver"))),

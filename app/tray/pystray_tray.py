@@ -22,7 +22,7 @@ from app.tray.icons import DARK, LIGHT, icon
 from app.tray.limits import MESSAGE_UNITS, TITLE_UNITS, TOOLTIP_UNITS, cut
 from app.tray.menu import LINE, Action, Row, Shape, menu, shape, tooltip
 from app.tray.tray import NO_HOST, NO_MENU, Perform, Translator
-from app.tray.x11_icon import X11Icon, has_host, has_server, is_x11
+from app.tray.x11_icon import X11Icon, has_server, is_x11
 from engine.failures import name_of_error
 
 # Panels scale it; X11 asks for the size that it needs.
@@ -62,7 +62,7 @@ class PystrayTray:
 
     @property
     def advice(self) -> str:
-        if self._is_x11 and not has_host():
+        if self._is_x11 and not self._icon.has_host():
             return NO_HOST
         return "" if self.has_menu else NO_MENU
 
@@ -130,26 +130,30 @@ class PystrayTray:
         """How long what is shown may stay without a new state."""
         if not self._shown and self._state is not None:
             return _SHOW_AGAIN_S
-        return _DOCK_AGAIN_S if self._is_x11 and not has_host() else None
+        return None if self._is_docked else _DOCK_AGAIN_S
 
     def _show(self, state: HostState) -> None:
         tr = self._translator(state)
         look = (shape(state), is_light_ink(state.settings))
         title = cut(tooltip(state, tr), TOOLTIP_UNITS)
         rows = menu(state, tr)
-        shown = (look, title, rows, self._is_x11 and has_host())
-        if shown == self._shown:
+        shown = (look, title, rows)
+        if shown == self._shown and self._is_docked:
             return
         self._icon.visible = True
         old = self._shown
         self._rows = rows
-        if not old or old[0] != look or old[3] != shown[3]:
+        if not old or old[0] != look or not self._is_docked:
             self._icon.icon = self._draw(*look)
         if not old or old[1] != title:
             self._icon.title = self._as_title(title)
         if not old or old[2] != rows:
             self._icon.update_menu()
         self._shown = shown
+
+    @property
+    def _is_docked(self) -> bool:
+        return not self._is_x11 or self._icon.is_docked
 
     def _as_title(self, title: str) -> str:
         # On X11 it is the window's WM_NAME, which is Latin-1.

@@ -15,6 +15,7 @@ import pytest
 from app.platform.lock import BusWatch, LockState, LogindLock, ScreenSaverLock
 from app.platform.lock_macos import MEANINGS, MacLockWatch
 from app.platform.lock_windows import WM_WTSSESSION_CHANGE, is_locked_by
+from app.platform.secure_input import SecureInputWatch, secure_input_question
 from tests.helpers.waiting import wait_until
 
 jeepney = pytest.importorskip("jeepney")
@@ -208,3 +209,21 @@ def test_notifications_of_macos() -> None:
     watch.stop()
     assert said == [True, False]
     assert sorted(removed) == sorted(MEANINGS)
+
+
+def test_secure_input_of_macos_is_looked_at() -> None:
+    heard = Heard()
+    is_on = threading.Event()
+    watch = SecureInputWatch(heard.state.listener("secure input"), is_on.is_set, look_s=0.01)
+    watch.start()
+    is_on.set()
+    wait_until(lambda: heard.calls == ["locked"])
+    is_on.clear()
+    wait_until(lambda: heard.calls == ["locked", "unlocked"])
+    watch.stop()
+    watch.stop()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="macOS has it")
+def test_elsewhere_there_is_no_secure_input_to_ask_for() -> None:
+    assert secure_input_question() is None
