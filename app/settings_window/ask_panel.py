@@ -11,8 +11,11 @@ from app.companion.messages import MAX_ASK_CHARS
 from app.i18n import Translate
 from app.settings_window.bridge import Bridge
 from app.settings_window.ports import Answer, CompanionPort, CompanionView, Presence
+from app.settings_window.texts import engine_text
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Wording
+
+_NO_ANSWER = ("stopped", "failed")  # states of the engine in which nobody answers
 
 
 class AskPanel(QWidget):
@@ -54,7 +57,7 @@ class AskPanel(QWidget):
     def ask(self) -> None:
         """Send the question."""
         text = self.question.text().strip()
-        if not text or self._bridge.view.presence is Presence.AWAY:
+        if not text or not self._may_ask:
             return
         self._is_waiting, self._answer = True, Answer("")
         self._say()
@@ -78,8 +81,14 @@ class AskPanel(QWidget):
             self._is_waiting = not answer.is_finished
             self._say()
 
-    def _companion_changed(self, view: CompanionView) -> None:
-        if view.presence is Presence.AWAY:
+    @property
+    def _may_ask(self) -> bool:
+        """There is somebody to answer, now or as soon as the model is loaded."""
+        view = self._bridge.view
+        return view.presence is Presence.HERE and view.engine not in _NO_ANSWER
+
+    def _companion_changed(self, _view: CompanionView) -> None:
+        if not self._may_ask:
             self._is_waiting = False
         self._say()
 
@@ -88,7 +97,7 @@ class AskPanel(QWidget):
         self.answer.setText(self._answer_text(tr))
         self.send.setText(self._send_text(tr))
         self.send.setAccessibleName(self.send.text())
-        self.send.setEnabled(self._bridge.view.presence is Presence.HERE)
+        self.send.setEnabled(self._may_ask)
         self.copy.setVisible(bool(self._answer.text))
 
     def _send_text(self, tr: Translate) -> str:
@@ -101,4 +110,6 @@ class AskPanel(QWidget):
             return f"⚠ {self._answer.trouble}"
         if self._answer.text:
             return self._answer.text
+        if not self._may_ask:
+            return engine_text(tr, self._bridge.view)
         return tr("Thinking…") if self._is_waiting else tr("The answer will stand here.")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
@@ -14,8 +13,8 @@ from app.settings_window.ask_panel import AskPanel
 from app.settings_window.downloads import DownloadRow
 from app.settings_window.first_steps import Step
 from app.settings_window.form import SettingRow
-from app.settings_window.model_list import MODEL
 from app.settings_window.pages.base import PageTools
+from app.settings_window.pages.engine import use_new_model
 from app.settings_window.ports import CompanionView
 from app.settings_window.preview_pane import PreviewPane
 from app.settings_window.theme import ROW_GAP
@@ -188,8 +187,7 @@ class ModelStep(StepView):
         self.column.addStretch(1)
 
     def _came(self, name: str) -> None:
-        if self.tools.edits.settings.model is None:
-            self.tools.edits.change(MODEL, Path(name))
+        use_new_model(self.tools, name)
 
 
 class TrialStep(StepView):

@@ -104,6 +104,16 @@ def test_a_busy_companion_can_be_cancelled(desk: SettingsDesk) -> None:
     assert not desk.companion.view.is_busy
 
 
+def test_nobody_is_asked_without_a_model(desk: SettingsDesk) -> None:
+    page = desk.page(Place.STATUS)
+    assert isinstance(page, StatusPage)
+    desk.companion.unload_model()
+    assert not page.ask.send.isEnabled()
+    assert page.ask.answer.text() == "No model is in memory."
+    desk.companion.load_model()
+    assert page.ask.send.isEnabled()
+
+
 def test_folders_are_opened_or_named(desk: SettingsDesk) -> None:
     page = desk.page(Place.COMPANION)
     assert isinstance(page, CompanionPage)

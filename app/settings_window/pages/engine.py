@@ -16,11 +16,12 @@ from app.settings_window.downloads import DownloadRow
 from app.settings_window.labels import Place
 from app.settings_window.model_list import MODEL, ModelList
 from app.settings_window.pages.base import PageTools, PageView
-from app.settings_window.pages.status import engine_text
 from app.settings_window.ports import CompanionView, Presence
+from app.settings_window.texts import engine_text
 from app.settings_window.widgets import Card, button, heading, label, side_by_side
 from engine.errors import EngineError
 
+# States of the engine in which a model is in memory, or on its way there.
 _LOADED = ("ready", "loading", "starting", "restarting")
 
 
@@ -107,8 +108,7 @@ class EnginePage(PageView):
         self._add_failed("")
         self.models.fill()
         self._mark_installed()
-        if self.tools.edits.settings.model is None:
-            self.tools.edits.change(MODEL, Path(name))
+        use_new_model(self.tools, name)
 
     def _mark_installed(self) -> None:
         names = {model.name for model in self.tools.computer.store.list()}
@@ -142,3 +142,11 @@ class EnginePage(PageView):
 
     def _state_text(self, tr: Translate) -> str:
         return engine_text(tr, self.tools.bridge.view)
+
+
+def use_new_model(tools: PageTools, name: str) -> None:
+    """A model was installed: choose it if none was chosen, and load what is chosen if nothing is loaded."""
+    if tools.edits.settings.model is None:
+        tools.edits.change(MODEL, Path(name))
+    if tools.bridge.view.engine not in _LOADED:
+        tools.companion.load_model()

@@ -15,6 +15,7 @@ from app.settings_window.fields import Choice
 from app.settings_window.labels import Place, choice_label
 from app.settings_window.pages.base import PageTools, PageView
 from app.settings_window.ports import CompanionView, Presence
+from app.settings_window.texts import engine_text
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Make
 
@@ -121,23 +122,6 @@ class StatusPage(PageView):
             return tr("Paused: no key is read.")
         minutes = max(1, math.ceil(view.paused_s / 60))
         return tr("Paused for {minutes} min: no key is read.").format(minutes=minutes)
-
-
-def engine_text(tr: Translate, view: CompanionView) -> str:
-    """Where the engine is in its life."""
-    if view.presence is Presence.AWAY:
-        return tr("No model is in memory.")
-    match view.engine:
-        case "ready":
-            return tr("Model: {model}, ready").format(model=view.model)
-        case "starting" | "loading":
-            return tr("The model is being loaded…")
-        case "restarting":
-            return tr("The engine is being started again…")
-        case "failed":
-            return f"⚠ {view.trouble}"
-        case _:
-            return tr("No model is in memory.")
 
 
 def _mode_text(mode: ModeName) -> Make:
