@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from app.commands.lazy import LazyGroup
 
 _COMMANDS = {
     "ask": (
@@ -34,24 +34,6 @@ _COMMANDS = {
 }
 
 
-class _LazyGroup(click.Group):
-    """A group that knows its commands by name and imports one only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(_COMMANDS[cmd_name][0])
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
-
-
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from importlib.metadata import version  # takes as long as all the rest
@@ -61,7 +43,8 @@ def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> 
 
 
 @click.group(
-    cls=_LazyGroup,
+    cls=LazyGroup,
+    modules=_COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

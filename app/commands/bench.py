@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
+
+from app.commands.lazy import LazyGroup
 
 _COMMANDS = {
     "trigger": (
@@ -15,24 +15,6 @@ _COMMANDS = {
 }
 
 
-class _LazyGroup(click.Group):
-    """Imports a measurement only when it is called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        module = importlib.import_module(_COMMANDS[cmd_name][0])
-        command: click.Command = module.command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_COMMANDS.items())])
-
-
-@click.group(cls=_LazyGroup)
+@click.group(cls=LazyGroup, modules=_COMMANDS)
 def command() -> None:
     """Measure Thock on this machine."""

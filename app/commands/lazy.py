@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of commands that are imported on use, so that each starts as fast as it can."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only when it is called.
+
+    `modules` gives for each name the module, whose `command` it is, and one line of help.
+    """
+
+    def __init__(
+        self, *args: Any, modules: Mapping[str, tuple[str, str]], **attributes: Any
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self._modules:
+            return None
+        module = importlib.import_module(self._modules[cmd_name][0])
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(self._modules.items())])
