@@ -27,6 +27,7 @@ from engine.messages import (
     Chat,
     Choose,
     Complete,
+    Device,
     Event,
     Failed,
     Forget,
@@ -34,6 +35,7 @@ from engine.messages import (
     LoadModel,
     ModelLoaded,
     Prepare,
+    RemoteServer,
     ReplyGrew,
     ReplyReady,
     Shutdown,
@@ -112,6 +114,7 @@ class EngineClient:
         self._changed = threading.Condition()
         self._state = EngineState.STOPPED
         self._child: EngineChild | None = None
+        self._may_use_gpu = False  # the child loads its model, perhaps there, or has it there
         self._open: set[int] = set()
         self._frames: deque[bytes] = deque()
 
@@ -126,14 +129,24 @@ class EngineClient:
         child = self._child
         return child.pid if child is not None else None
 
-    def start(self, model: Path | str, max_context: int = 2048) -> None:
+    def start(
+        self,
+        model: Path | str,
+        max_context: int = 2048,
+        device: Device = Device.AUTO,
+        server: RemoteServer | None = None,
+    ) -> None:
         """Start a child that loads `model`; returns at once. A child that runs already is stopped first.
+
+        With Device.REMOTE the child talks to `server`, and `model` is not looked at.
 
         Raises:
             pydantic.ValidationError: `max_context` is out of range.
         """
         path = str(Path(model).absolute())  # the child has another working directory
-        load = LoadModel(request=LOAD_REQUEST, path=path, max_context=max_context)
+        load = LoadModel(
+            request=LOAD_REQUEST, path=path, max_context=max_context, device=device, server=server
+        )
         self.stop()
         self._stopping.clear()
         self._state = EngineState.STARTING
@@ -223,9 +236,13 @@ class EngineClient:
                 )
             self._fail_open("engine-died", "the engine ended in the middle of this request")
             self._enter(EngineState.RESTARTING, reason)
+            if self._may_use_gpu:  # a driver can take a process down: once is enough
+                note = f"on the CPU: the engine died before, {reason.splitlines()[0]}"
+                load = load.model_copy(update={"device": Device.CPU, "reason": note})
 
     def _run_child(self, load: LoadModel) -> str:
         """The life of one child; gives the reason of its end."""
+        self._may_use_gpu = False
         try:
             child = EngineChild(self._argv)
         except ChildStartError as error:
@@ -240,6 +257,7 @@ class EngineClient:
                 target=self._write, args=(child, load), name="engine-writer", daemon=True
             )
             writer.start()
+            self._may_use_gpu = load.device in (Device.AUTO, Device.CUDA)
             self._enter(EngineState.LOADING, "")
             while True:
                 self._take(child.channel.receive())
@@ -265,7 +283,8 @@ class EngineClient:
                 raise ChannelError("the engine said hello twice")
             case Failed(request=number, code=code, message=message) if number == LOAD_REQUEST:
                 raise _GiveUpError(code, message)
-            case ModelLoaded():
+            case ModelLoaded(backend=backend):
+                self._may_use_gpu = backend == Device.CUDA
                 self._enter(EngineState.READY, "")
                 self._on_event(event)
             case ReplyGrew(request=number) | ReplyReady(request=number):

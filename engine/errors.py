@@ -75,6 +75,12 @@ class BackendClosedError(EngineError):
     code = "backend-closed"
 
 
+class DeviceError(EngineError):
+    """The device that was to compute cannot, or can no more. The same model may run on another one."""
+
+    code = "device"
+
+
 class EngineUnavailableError(EngineError):
     """The engine child is not running and may not be restarted now; the message says why."""
 

@@ -7,11 +7,12 @@ Key content travels in these messages only; `repr` hides it, so that no log or t
 
 from __future__ import annotations
 
+import enum
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_TEXT = 32_768
 MAX_REPLY_TOKENS = 4096
@@ -31,13 +32,39 @@ class Turn(_Message):
 # ---------------------------------------------------------------- commands (companion -> engine)
 
 
+class Device(enum.StrEnum):
+    """What computes. AUTO: the GPU if it can run the model, else the CPU."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    REMOTE = "remote"
+
+
+class RemoteServer(_Message):
+    """A server with the OpenAI API that the person named. `url` ends before `/chat/completions`.
+
+    An empty `model` takes the first one that the server offers. `key_file` holds the API key, nothing else.
+    """
+
+    url: str
+    model: str = ""
+    key_file: str | None = None
+
+
 class LoadModel(_Message):
-    """Load a model file or folder; answered by ModelLoaded or Failed."""
+    """Load a model file or folder, or connect to `server` (REMOTE); answered by ModelLoaded or Failed.
+
+    `reason` says why `device` is not the one that the person chose; it comes back as ModelLoaded.note.
+    """
 
     type: Literal["load-model"] = "load-model"
     request: int
     path: str
     max_context: int = Field(default=2048, ge=16, le=1 << 17)
+    device: Device = Device.AUTO
+    server: RemoteServer | None = None
+    reason: str = ""
 
 
 class Suggest(_Message):
@@ -144,6 +171,10 @@ class Hello(_Message):
 
 
 class ModelLoaded(_Message):
+    """`backend` computes; `note` is for the person: why it is another than the chosen one, or what it
+    lacks. Comes a second time, for the same LoadModel, when the GPU fails and the CPU takes over.
+    """
+
     type: Literal["model-loaded"] = "model-loaded"
     request: int
     name: str
@@ -151,6 +182,7 @@ class ModelLoaded(_Message):
     context_length: int
     backend: str
     seconds: float
+    note: str = ""
 
 
 class Candidate(_Message):

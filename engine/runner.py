@@ -8,15 +8,16 @@ the new prompt from its start, which people do when they change the mode, seldom
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 
 from engine.chat_template import ChatTemplate
-from engine.cpu.backend import CpuBackend
-from engine.errors import EngineError, OperationCancelledError
+from engine.devices import DEVICES, Devices, Placed, place
+from engine.errors import DeviceError, EngineError, OperationCancelledError
 from engine.formats import open_model
 from engine.ledger import RowLedger
-from engine.messages import Candidate, Chat, Complete, Turn
+from engine.messages import Candidate, Chat, Complete, Device, Turn
 from engine.phrases import choose_candidates, extend_words
 from engine.reply import GrowingReply
 from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
@@ -30,19 +31,22 @@ from engine.words import WordSuggestions, suggest_words, with_start
 # Positions behind the window for what does not belong to the text: BOS and the tokens tried by a search.
 _SEARCH_TOKENS = 8
 
+_log = logging.getLogger(__name__)
+
 
 class ModelRunner:
-    """A LoadedModel on the CPU backend. For one thread."""
+    """A LoadedModel on the device where it was placed. For one thread."""
 
     def __init__(
         self,
-        backend: CpuBackend,
+        placed: Placed,
         tokenizer: Tokenizer,
         template: ChatTemplate,
         *,
         window: int = 128,
     ) -> None:
-        self._backend = backend
+        self._placed = placed
+        self._backend = backend = placed.backend
         self._tokenizer = tokenizer
         self._template = template
         self._vocabulary = Vocabulary(tokenizer)
@@ -53,10 +57,19 @@ class ModelRunner:
         self._found: tuple[tuple[str, int], WordSuggestions] | None = None
 
     @classmethod
-    def open(cls, path: str, max_context: int, window: int = 128) -> ModelRunner:
+    def open(
+        cls,
+        path: str,
+        max_context: int,
+        window: int = 128,
+        *,
+        device: Device = Device.CPU,
+        devices: Devices = DEVICES,
+    ) -> ModelRunner:
         """Load the model at `path`: a GGUF file or a Hugging Face folder.
 
-        `window` is the number of tokens of typed text that suggestions are made from.
+        `window` is the number of tokens of typed text that suggestions are made from. A model that cannot
+        run on the GPU runs on the CPU, and `info.note` says why.
 
         Raises:
             ModelNotFoundError, ModelFileError, UnsupportedModelError, TemplateError, OutOfMemoryError.
@@ -65,16 +78,17 @@ class ModelRunner:
         try:
             tokenizer = Tokenizer.from_spec(source.tokenizer)
             template = ChatTemplate.from_spec(source.tokenizer)
-            backend = CpuBackend(source, max_context)
+            placed = place(source, max_context, device, devices)
         finally:
             source.close()
-        return cls(backend, tokenizer, template, window=window)
+        return cls(placed, tokenizer, template, window=window)
 
     @property
     def info(self) -> ModelInfo:
         config = self._backend.config
         name = config.name or config.architecture
-        return ModelInfo(name, config.parameters, self._backend.max_context, "cpu")
+        where, note = self._placed.device.value, self._placed.note
+        return ModelInfo(name, config.parameters, self._backend.max_context, where, note)
 
     @property
     def rows(self) -> RowLedger:
@@ -178,7 +192,11 @@ class ModelRunner:
 
     def close(self) -> None:
         """As LoadedModel.close."""
-        self.forget()
+        try:
+            self.forget()
+        except DeviceError as error:
+            # Memory of a lost device cannot be overwritten; the driver gives it to nobody unwiped.
+            _log.info("the cache went with its device: %s", error.code)
         self._backend.close()
 
     def _reply_to(self, ask: Chat | Complete) -> GrowingReply:

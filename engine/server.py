@@ -21,7 +21,8 @@ from typing import TypeAlias
 
 from engine.channel import AUTHKEY_BYTES, Channel, ChannelClosedError, ChannelError
 from engine.childlog import log_error, set_up_child_logging
-from engine.errors import EngineError, EngineUnavailableError
+from engine.devices import on_the_cpu
+from engine.errors import DeviceError, EngineError, EngineUnavailableError
 from engine.inbox import Inbox, Job
 from engine.messages import (
     COMMANDS,
@@ -30,6 +31,7 @@ from engine.messages import (
     Choose,
     Command,
     Complete,
+    Device,
     Event,
     Failed,
     Forget,
@@ -137,12 +139,14 @@ def _read_commands(channel: Channel[Command], inbox: Inbox, leave: Callable[[int
 
 
 class _Worker:
-    """Carries out one job at a time with the model that is loaded."""
+    """Carries out one job at a time with the model that is loaded, on the CPU once the GPU has failed."""
 
     def __init__(self, channel: Channel[Command], load: Loader) -> None:
         self._channel = channel
         self._load = load
         self._model: LoadedModel | None = None
+        self._load_command: LoadModel | None = None
+        self._has_told = False  # a part of the answer to the present job is on its way
 
     def do(self, job: Job) -> None:
         """Carry out `job`; whatever happens, it is answered.
@@ -152,7 +156,7 @@ class _Worker:
         """
         request = job.command.request
         try:
-            self._channel.send(self._answer(job))
+            self._channel.send(self._answer_somehow(job))
         except ChannelClosedError:
             raise
         except EngineError as error:
@@ -172,6 +176,32 @@ class _Worker:
         if self._model is not None:
             self._model.close()
             self._model = None
+
+    def _answer_somehow(self, job: Job) -> Event:
+        """The answer of the device, or if that fails of the CPU; not of both, so nobody reads half of each."""
+        self._has_told = False
+        try:
+            return self._answer(job)
+        except DeviceError as error:
+            load = self._load_command
+            if self._model is None or load is None or load.device is Device.CPU:
+                raise
+            self._move_to_cpu(load, error)
+            if self._has_told:
+                raise
+        return self._answer(job)
+
+    def _move_to_cpu(self, load: LoadModel, error: DeviceError) -> None:
+        _log.warning("the device failed (%s): the model goes to the CPU", error.code)
+        reason = on_the_cpu(f"the GPU failed, {error}")
+        cpu = load.model_copy(update={"device": Device.CPU, "reason": reason})
+        try:
+            self._channel.send(self._load_model(cpu, time.perf_counter()))
+        except EngineError as failure:
+            # The parent ends us: without any model there is nothing to do here.
+            message = f"{reason}; and there: {failure}"
+            self._channel.send(Failed(request=load.request, code=failure.code, message=message))
+            raise
 
     def _answer(self, job: Job) -> Event:
         start = time.perf_counter()
@@ -212,6 +242,7 @@ class _Worker:
 
     def _reply(self, command: Chat | Complete, job: Job, start: float) -> ReplyFinished:
         def emit(text: str) -> None:
+            self._has_told = True
             self._channel.send(ReplyGrew(request=command.request, text=text))
 
         reply = Reply("cancelled", 0, 0.0)
@@ -231,6 +262,7 @@ class _Worker:
             rest_s = command.rest_ms / 1000.0
             beginnings = self._loaded().prepare(command.ask, job.cancelled)
             for count, beginning in enumerate(beginnings):
+                self._has_told = True
                 self._channel.send(
                     ReplyReady(
                         request=command.request,
@@ -250,6 +282,7 @@ class _Worker:
 
     def _load_model(self, command: LoadModel, start: float) -> ModelLoaded:
         self.close()  # first, because both may not fit
+        self._load_command = command
         self._model = self._load(command)
         info = self._model.info
         _log.info("model loaded in %.1f s, backend %s", time.perf_counter() - start, info.backend)
@@ -260,6 +293,7 @@ class _Worker:
             context_length=info.context_length,
             backend=info.backend,
             seconds=time.perf_counter() - start,
+            note=command.reason or info.note,
         )
 
     def _loaded(self) -> LoadedModel:
@@ -273,10 +307,14 @@ def _since(start: float) -> float:
 
 
 def _load_model(command: LoadModel) -> LoadedModel:
-    # Here, because torch takes seconds and hundreds of MB that the fake engine can do without.
+    if command.device is Device.REMOTE:
+        from engine.remote.model import RemoteModel
+
+        return RemoteModel.open(command.server, command.max_context)
+    # Here, because the tokenizers take a second and memory that the others can do without.
     from engine.runner import ModelRunner
 
-    return ModelRunner.open(command.path, command.max_context)
+    return ModelRunner.open(command.path, command.max_context, device=command.device)
 
 
 def _load_fake(command: LoadModel) -> LoadedModel:

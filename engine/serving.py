@@ -18,12 +18,15 @@ CancelCheck: TypeAlias = Callable[[], bool]
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """`context_length` is what this run can hold: the smaller of the model's own and the one asked for."""
+    """`context_length` is what this run can hold: the smaller of the model's own and the one asked for.
+    `note`: see messages.ModelLoaded.
+    """
 
     name: str
     parameters: int
     context_length: int
     backend: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from engine.errors import EngineError
+from engine.errors import DeviceError
 
 
-class CudaError(EngineError):
+class CudaError(DeviceError):
     """A driver call failed. `call` names it, `result` is CUDA's own name of the error."""
 
     code = "cuda"
@@ -17,19 +17,19 @@ class CudaError(EngineError):
         self.result = result
 
 
-class NoDeviceError(EngineError):
+class NoDeviceError(DeviceError):
     """No NVIDIA GPU, no driver, or cuda-python is not installed."""
 
     code = "cuda-no-device"
 
 
-class DriverTooOldError(EngineError):
+class DriverTooOldError(DeviceError):
     """The driver is older than the CUDA version that the engine is built on."""
 
     code = "cuda-driver-old"
 
 
-class UnsupportedDeviceError(EngineError):
+class UnsupportedDeviceError(DeviceError):
     """The GPU has no FP8 tensor cores, or cannot do what was asked for."""
 
     code = "cuda-device-unsupported"
@@ -41,19 +41,19 @@ class DeviceLostError(CudaError):
     code = "cuda-device-lost"
 
 
-class KernelTimeoutError(EngineError):
+class KernelTimeoutError(DeviceError):
     """The kernel gave up a wait, or did not answer in time."""
 
     code = "cuda-timeout"
 
 
-class CompileError(EngineError):
+class CompileError(DeviceError):
     """NVRTC refused the kernel; the message carries its log."""
 
     code = "cuda-compile"
 
 
-class ScheduleError(EngineError):
+class ScheduleError(DeviceError):
     """A schedule that would hang, or would compute something twice or never."""
 
     code = "cuda-schedule"
