@@ -169,7 +169,8 @@ class TypingContext:
         """None if the line began before the run, or some editors would stop after its indent."""
         start = self._before.rfind("\n") + 1
         line = self._before[start:]
-        is_plain = (line + self._after)[:1] not in (" ", "\t")
+        first = (line + self._after)[:1]
+        is_plain = first not in (" ", "\t") if first else self._ends_line
         return start if start and is_plain and len(line) <= _UNWRAPPED else None
 
     def _line_end(self) -> int | None:

@@ -202,6 +202,10 @@ def test_home_in_an_indented_line_and_in_a_long_one_is_unknown() -> None:
     assert around("one", Enter(), "x" * 41, HOME) == "|"
 
 
+def test_home_before_a_line_whose_beginning_is_not_known_is_unknown() -> None:
+    assert around(Enter(), "word", HOME, Delete(word=True), HOME) == "|"
+
+
 def test_end_is_known_within_the_last_word_or_in_a_short_line() -> None:
     assert around("a " * 40, "wrod", LEFT, LEFT, END).endswith("wrod|")
     assert around("a " * 40, LEFT, LEFT, LEFT, END) == "|"
