@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class AutostartFollower:
-    """Makes and removes the entry when the setting changes. What somebody did to it meanwhile stays."""
+    """The entry follows the setting: at the start, for the file may have been changed meanwhile, and later."""
 
     def __init__(self, autostart: Autostart) -> None:
         self._autostart = autostart
@@ -26,15 +26,15 @@ class AutostartFollower:
     def __call__(self, state: HostState) -> None:
         wanted, before = state.settings.general.autostart, self._wanted
         self._wanted = wanted
-        if before is not None and wanted is not before:
+        if wanted is not before:
             # A disk may be slow, and this is the companion's thread.
             threading.Thread(target=self._follow, args=(wanted,), name="autostart").start()
 
     def _follow(self, wanted: bool) -> None:
         try:
-            if wanted:
+            if wanted and not self._autostart.is_on():
                 self._autostart.turn_on(thock_command())
-            else:
+            elif not wanted:
                 self._autostart.turn_off()
         except OSError as error:
             _log.warning("start with the computer cannot be changed: %s", error.strerror or error)

@@ -27,6 +27,7 @@ from app.platform.autostart import (
 from app.settings import Settings
 from engine.client import EngineState
 from tests.helpers.companion import Desk
+from tests.helpers.waiting import wait_until
 
 COMMAND = ["/opt/with space/python", "-m", "app", "run", "--tray"]
 
@@ -129,17 +130,18 @@ def state(**general: bool) -> HostState:
     return HostState(Desk().state, settings, "Board")
 
 
-def test_the_entry_follows_the_setting_and_only_its_changes(tmp_path: Path) -> None:
+def test_the_entry_follows_the_setting(tmp_path: Path) -> None:
     entry = DesktopEntry(tmp_path)
     follow = AutostartFollower(entry)
-    follow(state(autostart=True))  # on already, and removed by another program: left alone
-    assert not entry.is_on()
-    follow(state(autostart=False))
+    for wanted in (True, False, True):
+        follow(state(autostart=wanted))
+        wait_until(lambda wanted=wanted: entry.is_on() is wanted)
+    kept = entry.path.read_text() + "# mine\n"
+    entry.path.write_text(kept)
     follow(state(autostart=True))
-    end = time.monotonic() + 5
-    while not entry.is_on() and time.monotonic() < end:
-        time.sleep(0.01)
-    assert entry.is_on()
+    AutostartFollower(entry)(state(autostart=True))
+    time.sleep(0.1)
+    assert entry.path.read_text() == kept
 
 
 def test_what_is_lost_is_told_once_and_only_if_wanted() -> None:
