@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What engine.backend.Backend promises, for every backend. A new one joins by a line in BACKENDS."""
+"""What engine.backend.Backend promises, for every backend. A new one joins by a line in BACKENDS, or in
+QUANTISED if its numbers are not those of the float32 specification.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,8 +17,16 @@ import pytest
 from engine.backend import Backend
 from engine.config import ModelConfig, RopeLayout, RopeScaling, RopeScalingKind
 from engine.cpu.backend import BRANCH_ROWS, CpuBackend
-from engine.errors import BackendClosedError, ContextOverflowError
+from engine.cuda.backend import CudaBackend
+from engine.cuda.driver import Context
+from engine.errors import (
+    BackendClosedError,
+    ContextOverflowError,
+    DeviceError,
+    UnsupportedModelError,
+)
 from engine.formats.source import ModelSource
+from engine.fp8.model import quantise_model
 from engine.reference.backend import ReferenceBackend
 from tests.helpers.memory_source import MemorySource, tiny_source
 
@@ -24,6 +36,8 @@ BACKENDS: dict[str, Opener] = {
     "cpu": lambda source, max_context: CpuBackend(source, max_context, threads=1),
     "reference": ReferenceBackend,
 }
+# They round weights and activations, but what is computed beside a row changes nothing there either.
+QUANTISED = ("cuda",)
 # Largest difference of logits of a few units that float32 arithmetic explains; measured: 6e-6.
 ROUNDING = 5e-5
 
@@ -47,8 +61,30 @@ TOKENS = np.random.default_rng(7).integers(0, 97, 90).tolist()
 
 
 @pytest.fixture(params=list(BACKENDS))
-def opener(request: pytest.FixtureRequest) -> Opener:
+def exact_opener(request: pytest.FixtureRequest) -> Opener:
     return BACKENDS[request.param]
+
+
+@pytest.fixture(params=[*BACKENDS, *QUANTISED])
+def opener(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Opener:
+    if request.param in BACKENDS:
+        return BACKENDS[request.param]
+    try:
+        Context().close()
+    except DeviceError as error:
+        pytest.skip(f"needs an NVIDIA GPU with FP8: {error}")
+    kept = os.environ.get("THOCK_TEST_KERNELS")
+    kernels = Path(kept) if kept else tmp_path_factory.getbasetemp() / "kernels"
+
+    def open_cuda(source: ModelSource, max_context: int) -> Backend:
+        try:
+            backend = CudaBackend(quantise_model(source), max_context, kernels)
+        except UnsupportedModelError as error:
+            pytest.skip(str(error))
+        request.addfinalizer(backend.close)
+        return backend
+
+    return open_cuda
 
 
 @pytest.fixture
@@ -57,9 +93,9 @@ def backend(opener: Opener) -> Backend:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_logits_are_those_of_the_specification(opener: Opener, shape: str) -> None:
+def test_logits_are_those_of_the_specification(exact_opener: Opener, shape: str) -> None:
     source = tiny_source(**SHAPES[shape])
-    backend = opener(source, 128)
+    backend = exact_opener(source, 128)
     logits = backend.forward_all(TOKENS, 0)
     expected = ReferenceBackend(source, 128).forward_all(TOKENS, 0)
     assert logits.shape == (len(TOKENS), source.config.vocab_size)
@@ -91,9 +127,9 @@ def test_scaling_moves_the_logits(opener: Opener) -> None:
         assert np.abs(scaled - plain).max() > 1e-2
 
 
-def test_frequency_divisors_mean_what_the_rule_means(opener: Opener) -> None:
-    rule = opener(tiny_source(rope_scaling=LLAMA3), 128)
-    divisors = opener(tiny_source(rope_scaling=LLAMA3, frequency_divisors=True), 128)
+def test_frequency_divisors_mean_what_the_rule_means(exact_opener: Opener) -> None:
+    rule = exact_opener(tiny_source(rope_scaling=LLAMA3), 128)
+    divisors = exact_opener(tiny_source(rope_scaling=LLAMA3, frequency_divisors=True), 128)
     np.testing.assert_allclose(
         divisors.forward_all(TOKENS, 0), rule.forward_all(TOKENS, 0), atol=ROUNDING, rtol=0
     )
@@ -185,7 +221,7 @@ def test_no_branch_is_refused(backend: Backend) -> None:
         backend.forward_branches([], 0)
 
 
-def test_interleaved_rows_are_refused(opener: Opener) -> None:
+def test_interleaved_rows_are_refused(exact_opener: Opener) -> None:
     class Interleaved(MemorySource):
         @property
         def config(self) -> ModelConfig:
@@ -196,7 +232,7 @@ def test_interleaved_rows_are_refused(opener: Opener) -> None:
         source.config, {name: source.tensor(name) for name in source.tensor_names()}
     )
     with pytest.raises(ValueError, match="HALF_SPLIT"):
-        opener(unordered, 128)
+        exact_opener(unordered, 128)
 
 
 def test_the_source_may_be_closed_after_loading(opener: Opener) -> None:

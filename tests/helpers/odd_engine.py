@@ -39,8 +39,15 @@ def main(kind: str, address: str) -> None:
         "backend": "odd",
         "seconds": 0.0,
     }
+    if kind.startswith("gpu-kills"):
+        on_gpu = load["device"] != "cpu"
+        loaded |= {"backend": "cuda" if on_gpu else "cpu", "note": load["reason"]}
+        if on_gpu and kind == "gpu-kills-loading":
+            os._exit(7)
     connection.send_bytes(json.dumps(loaded).encode())
     command = json.loads(connection.recv_bytes())
+    if kind == "gpu-kills-computing":
+        os._exit(7)
     if kind == "quotes-and-dies":
         print(f"thread panicked at {command['text']!r}", file=sys.stderr, flush=True)
         print(f"{LOG_PREFIX} ERROR engine.server: all is lost", file=sys.stderr, flush=True)
