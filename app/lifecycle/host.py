@@ -25,6 +25,7 @@ from app.lifecycle.engine_switch import EngineSwitch
 from app.lifecycle.pauses import PauseReason, Pauses
 from app.profiles import Surroundings, effective, fitting
 from app.settings import ModeName, Settings
+from engine.failures import name_of_error
 
 _log = logging.getLogger(__name__)
 
@@ -201,6 +202,10 @@ class CompanionHost:
 
     def _tell(self) -> None:
         state = self.state
-        if state is not None:
-            for listener in self._listeners:
+        if state is None:
+            return
+        for listener in self._listeners:
+            try:
                 listener(state)
+            except Exception as error:  # noqa: BLE001  one listener must not keep the others from it
+                _log.error("a listener failed with %s", name_of_error(error))
