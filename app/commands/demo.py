@@ -18,6 +18,7 @@ from app.demo.script import Line, ScriptError, parse_script
 from app.demo.station import GEOMETRIES, DemoStation, StationOptions
 from app.settings import ModeName, Settings
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
+from engine.messages import Device
 
 _BORDER = 4
 
@@ -25,8 +26,8 @@ _BORDER = 4
 @click.command()
 @click.option("--model", default=DEFAULT_MODEL, show_default=True, help="Name or path of a model.")
 @click.option(
-    "--engine", type=click.Choice(["cpu", "fake"]), default="cpu", show_default=True,
-    help="fake: scripted replies, no model needed.",
+    "--engine", type=click.Choice(["auto", "cpu", "cuda", "fake"]), default="auto", show_default=True,
+    help="auto: the GPU if it can run the model. fake: scripted replies, no model needed.",
 )  # fmt: skip
 @click.option(
     "--geometry", type=click.Choice(["auto", *GEOMETRIES]), default="auto", show_default=True,
@@ -63,7 +64,9 @@ def command(
         geometry=fitting if geometry == "auto" else geometry,
         engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
         record=record,
-        settings=Settings(mode=ModeName(mode)),
+        settings=Settings(
+            mode=ModeName(mode), engine=Device.AUTO if engine == "fake" else Device(engine)
+        ),
     )
     if lines is not None:
         sys.exit(_play(options, lines))

@@ -31,6 +31,7 @@ from app.lifecycle.program import MakeKeyboard, ProgramOptions, run_program, sto
 from app.log import forbid_core_dumps, set_up_file_logging, set_up_logging
 from app.settings import LightsSettings, ModeName
 from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient
+from engine.messages import Device
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.transport.base import Transport
@@ -57,8 +58,8 @@ _VIRTUAL_NAME = "Thock virtual keyboard"
 )
 @click.option("--tray", is_flag=True, help="Show an icon in the panel, as `thock` alone does.")
 @click.option(
-    "--engine", type=click.Choice(["model", "fake"]), default="model", show_default=True,
-    help="fake: scripted replies, no model needed.",
+    "--engine", type=click.Choice([*(d.value for d in Device), "fake"]),
+    help="What computes, in place of the one in the settings. fake: scripted replies, no model needed.",
 )  # fmt: skip
 @click.option(
     "--log-level", type=click.Choice(_LEVELS, case_sensitive=False),
@@ -70,7 +71,7 @@ def command(
     from_stdin: bool,
     keyboard: str | None,
     tray: bool,
-    engine: str,
+    engine: str | None,
     log_level: str | None,
 ) -> None:
     """Run the companion, until Ctrl-C or SIGTERM.
@@ -85,6 +86,8 @@ def command(
         overrides["mode"] = mode
     if model is not None:
         overrides["model"] = str(model_path(model))
+    if engine is not None and engine != "fake":
+        overrides["engine"] = engine
     if from_stdin:
         sys.exit(_answer_lines(overrides, _engine_argv(engine)))
     store = SettingsStore()
@@ -115,7 +118,7 @@ def command(
         raise click.ClickException(str(error)) from error
 
 
-def _engine_argv(engine: str) -> tuple[str, ...]:
+def _engine_argv(engine: str | None) -> tuple[str, ...]:
     """How the engine child is started. A frozen program has no torch: it needs another Python that has."""
     if engine == "fake":
         return FAKE_ENGINE
@@ -124,15 +127,13 @@ def _engine_argv(engine: str) -> tuple[str, ...]:
 
 def _answer_lines(overrides: dict[str, Any], engine_argv: tuple[str, ...]) -> int:
     """A companion for the lines of standard input alone: no visitors, and beside one that runs."""
-    settings = (
-        SettingsStore()
-        .load()
-        .settings.model_copy(
-            update={
-                "mode": ModeName(overrides.get("mode", ModeName.SUGGEST)),
-                "model": Path(overrides.get("model") or model_path(DEFAULT_MODEL)),
-            }
-        )
+    stored = SettingsStore().load().settings
+    settings = stored.model_copy(
+        update={
+            "mode": ModeName(overrides.get("mode", ModeName.SUGGEST)),
+            "engine": Device(overrides.get("engine", stored.engine)),
+            "model": Path(overrides.get("model") or model_path(DEFAULT_MODEL)),
+        }
     )
     stop = threading.Event()
     stop_on_signals(stop)

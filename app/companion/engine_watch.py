@@ -39,8 +39,9 @@ class EngineWatch:
         return self._desk.engine_ready and not was_ready
 
     def loaded(self, event: ModelLoaded) -> None:
-        """The child has a model."""
+        """The child has a model; `detail` says why it is not where it should be, or what it lacks."""
         self.model = event.name
+        self.detail = _brief(event.note, self._desk.settings.model)
         self.error = ""
 
     def answered(self) -> bool:

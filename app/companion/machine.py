@@ -25,7 +25,7 @@ from app.companion.sight import Scene, Sight
 from app.companion.state import CompanionState
 from app.companion.words import failure_text, mode_name
 from app.settings import ModeName, Settings
-from engine.messages import Event, Failed, Forgotten, Hello, ModelLoaded
+from engine.messages import Device, Event, Failed, Forgotten, Hello, ModelLoaded
 from firmware_bridge.events import (
     BridgeEvent,
     CaptureEnded,
@@ -129,6 +129,7 @@ class CompanionMachine:
                 self._failed(message)
             case ModelLoaded():
                 self._engine.loaded(message)
+                self._notify_note(message)
             case SuggestionAccepted():
                 self._accepted(message)
             case CaptureStarted() if not self._is_paused:
@@ -369,6 +370,14 @@ class CompanionMachine:
         self._engine.forget_content()
 
     # ---------------------------------------------------------------- what is seen
+
+    def _notify_note(self, loaded: ModelLoaded) -> None:
+        """In short; the state has it in full."""
+        tr = self._desk.tr
+        if loaded.backend == Device.REMOTE:
+            self._notify(tr("text goes to a server"))
+        elif loaded.note:
+            self._notify(tr("GPU not used"))
 
     def _notify_lost(self, count: int) -> None:
         tr = self._desk.tr

@@ -12,6 +12,7 @@ from typing import Protocol
 from app.companion.core import Companion, Mailbox, Subscriber
 from app.companion.ports import EnginePort, KeyboardPort
 from app.settings import Settings
+from engine.messages import Device, RemoteServer
 
 # On Windows a thread that waits without a limit does not see Ctrl+C.
 _LOOK_UP_S = 0.5 if sys.platform == "win32" else None
@@ -28,7 +29,13 @@ class StartableKeyboard(KeyboardPort, Protocol):
 class StartableEngine(EnginePort, Protocol):
     """An `engine.client.EngineClient` that reports to `mailbox.post` and `mailbox.engine_changed`."""
 
-    def start(self, model: Path | str, max_context: int = 2048) -> None: ...
+    def start(
+        self,
+        model: Path | str,
+        max_context: int = 2048,
+        device: Device = Device.AUTO,
+        server: RemoteServer | None = None,
+    ) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -55,7 +62,9 @@ def run_companion(
     try:
         keyboard.start()
         if settings.model is not None:
-            engine.start(settings.model, settings.max_context)
+            engine.start(
+                settings.model, settings.max_context, settings.engine, settings.remote.server()
+            )
         while not stop.wait(_LOOK_UP_S):
             pass
     finally:

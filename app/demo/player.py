@@ -88,7 +88,8 @@ class ScriptPlayer:
         if not ready or station.state.engine is EngineState.FAILED:
             self._fail(f"the engine did not start: {station.state.engine_detail or 'no answer'}")
             return self._outcome
-        self._say(f"{station.state.model} is ready")
+        note = f" ({station.state.engine_detail})" if station.state.engine_detail else ""
+        self._say(f"{station.state.model} is ready{note}")
         for line in lines:
             self._line = line.line
             self._play(line)

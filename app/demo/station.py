@@ -98,7 +98,10 @@ class DemoStation:
         forbid_core_dumps()
         self.companion.start()
         self.link.start()
-        self.engine.start(self.options.model, self.options.settings.max_context)
+        settings = self.options.settings
+        self.engine.start(
+            self.options.model, settings.max_context, settings.engine, settings.remote.server()
+        )
         return self
 
     def __exit__(

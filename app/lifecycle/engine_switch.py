@@ -18,6 +18,9 @@ from app.models.store import ModelStore
 from app.settings import Settings
 from engine.client import EngineState
 from engine.failures import name_of_error
+from engine.messages import Device, RemoteServer
+
+_NO_FILE = Path("remote")  # the server has its own
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +28,13 @@ _log = logging.getLogger(__name__)
 class Engine(Protocol):
     """The part of `engine.client.EngineClient` that is used here."""
 
-    def start(self, model: Path | str, max_context: int = 2048) -> None: ...
+    def start(
+        self,
+        model: Path | str,
+        max_context: int = 2048,
+        device: Device = Device.AUTO,
+        server: RemoteServer | None = None,
+    ) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -99,9 +108,10 @@ class EngineSwitch:
             self._engine.stop()
             return
         try:
-            model = self._find_model(settings)
+            is_remote = settings.engine is Device.REMOTE
+            model = _NO_FILE if is_remote else self._find_model(settings)
         except ModelStoreError as error:
             self._engine.stop()
             self._on_state(EngineState.FAILED, str(error))
             return
-        self._engine.start(model, settings.max_context)
+        self._engine.start(model, settings.max_context, settings.engine, settings.remote.server())

@@ -29,8 +29,8 @@ from engine.failures import name_of_error
 
 _log = logging.getLogger(__name__)
 
-# Settings that another model or another size of it follows from.
-_OF_THE_ENGINE = ("model", "max_context")
+# Settings that another model, another size of it or another place for it follows from.
+_OF_THE_ENGINE = ("model", "max_context", "engine", "remote")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from app.settings.devices import (
     HotkeySettings,
     LightsSettings,
 )
+from app.settings.engine import RemoteSettings
 from app.settings.modes import ChatSettings, ReactSettings, ReadySettings, SuggestSettings
 from app.settings.tree import ProfileSettings, Settings
 
@@ -29,6 +30,7 @@ __all__ = [
     "ProfileSettings",
     "ReactSettings",
     "ReadySettings",
+    "RemoteSettings",
     "Settings",
     "SuggestSettings",
     "TextSize",

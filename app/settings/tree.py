@@ -11,7 +11,9 @@ from pydantic import AfterValidator, Field
 from app.i18n import Language
 from app.settings.base import Group, ModeName, Name, Page, known_layout
 from app.settings.devices import DisplaySettings, GeneralSettings, HotkeySettings, LightsSettings
+from app.settings.engine import RemoteSettings
 from app.settings.modes import ChatSettings, ReactSettings, ReadySettings, SuggestSettings
+from engine.messages import Device
 
 
 class ProfileSettings(Group):
@@ -100,6 +102,15 @@ class Settings(Group):
         description="How much text the model may see at once; longer takes more memory.",
         json_schema_extra={"page": Page.ENGINE, "unit": "tokens"},
     )  # fmt: skip
+    engine: Device = Field(
+        default=Device.AUTO,
+        title="Computed by",
+        description="Auto takes the graphics card if it can run the model, else the processor.",
+        json_schema_extra={"page": Page.ENGINE},
+    )
+    remote: RemoteSettings = Field(
+        default=RemoteSettings(), title="Server", json_schema_extra={"page": Page.ENGINE}
+    )
     context_chars: int = Field(
         default=512, ge=64, le=8192,
         title="Remembered typing",

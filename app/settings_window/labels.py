@@ -10,6 +10,7 @@ from types import MappingProxyType
 from app.i18n import Language, Translate
 from app.settings import Appearance, LogLevel, ModeName, Page, TextSize, TrayInk
 from app.settings_window.fields import Choice
+from engine.messages import Device
 
 # A language is called by its own name in every language.
 _NATIVE: Mapping[Language, str] = MappingProxyType(
@@ -26,6 +27,12 @@ LABELS: Mapping[type, Mapping[object, str]] = MappingProxyType(
         Appearance: {Appearance.SYSTEM: "As the system"},
         TextSize: {TextSize.AUTO: "As it fits"},
         TrayInk: {TrayInk.AUTO: "As the panel"},
+        Device: {
+            Device.AUTO: "Automatic",
+            Device.CPU: "Processor",
+            Device.CUDA: "NVIDIA graphics card",
+            Device.REMOTE: "Server",
+        },
         LogLevel: {
             LogLevel.DEBUG: "Everything",
             LogLevel.INFO: "States",

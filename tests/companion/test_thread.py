@@ -14,6 +14,7 @@ from app.companion.run import run_companion
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
 from engine.client import EngineState
+from engine.messages import Device, RemoteServer
 from firmware_bridge.events import EventsDropped
 from tests.helpers.companion import FakeEngine, FakeKeyboard
 
@@ -51,7 +52,13 @@ class StartableKeyboard(FakeKeyboard):
 
 
 class StartableEngine(FakeEngine):
-    def start(self, model: Path | str, max_context: int = 2048) -> None:
+    def start(
+        self,
+        model: Path | str,
+        max_context: int = 2048,
+        device: Device = Device.AUTO,
+        server: RemoteServer | None = None,
+    ) -> None:
         self.log.append(f"engine start {model} {max_context}")
 
     def stop(self) -> None:

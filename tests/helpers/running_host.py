@@ -18,6 +18,7 @@ from app.lifecycle.engine_switch import EngineSwitch, chosen_model
 from app.lifecycle.host import CompanionHost
 from app.models.store import ModelStore
 from engine.client import EngineState
+from engine.messages import Device, RemoteServer
 from firmware_bridge.events import BridgeEvent, LinkReady
 from tests.helpers.companion import FakeEngine, FakeKeyboard, board
 
@@ -29,7 +30,13 @@ class SwitchedEngine(FakeEngine):
         super().__init__(log)
         self.switched: list[str] = []
 
-    def start(self, model: Path | str, max_context: int = 2048) -> None:
+    def start(
+        self,
+        model: Path | str,
+        max_context: int = 2048,
+        device: Device = Device.AUTO,
+        server: RemoteServer | None = None,
+    ) -> None:
         self.switched.append(f"start {Path(model).name} {max_context}")
 
     def stop(self) -> None:
