@@ -95,6 +95,20 @@ def _median_us(torch: Any, run: Any, runs: int) -> dict[str, float]:
     return {"p50": round(float(points[0]), 1), "p99": round(float(points[1]), 1)}
 
 
+def _round_trip(torch: Any) -> Any:
+    """128 tokens to the device, one small kernel, one word back: what a doorbell replaces."""
+    tokens = torch.zeros(128, dtype=torch.int32, pin_memory=True)
+    answer = torch.zeros(1, dtype=torch.int32, pin_memory=True)
+    there = torch.zeros(128, dtype=torch.int32, device="cuda")
+
+    def run() -> None:
+        there.copy_(tokens, non_blocking=True)
+        there.add_(1)
+        answer.copy_(there[:1], non_blocking=True)
+
+    return run
+
+
 def measure(config: ModelConfig, runs: int) -> dict[str, Any]:
     """Host microseconds of 128 -> 1 and of one more token, eager and as a CUDA graph."""
     torch = importlib.import_module("torch")
@@ -112,4 +126,5 @@ def measure(config: ModelConfig, runs: int) -> dict[str, Any]:
             with torch.cuda.graph(graph):
                 run()
             result[name] = {"eager_us": eager, "graph_us": _median_us(torch, graph.replay, runs)}
+        result["copy, launch, copy"] = _median_us(torch, _round_trip(torch), max(runs, 1000))
     return result

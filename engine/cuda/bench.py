@@ -3,7 +3,8 @@
 
     python -m engine.cuda.bench MODEL --json result.json [--runs 2000] [--repeats 100000]
 
-MODEL is a model file, a folder, or `random:smollm2` (the shape of SmolLM2-135M with random weights).
+MODEL is a model file, a folder, or `random:` and smollm2, llama-1b or llama-7b (that shape, random weights).
+What takes long is asked for: --repeats (output hashes), --leases (whether each leaves on time), --prefixes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,9 +27,10 @@ import numpy as np
 from engine.config import ModelConfig
 from engine.cuda.backend import CudaBackend
 from engine.cuda.engine import Residency
-from engine.cuda.random_source import RandomSource
+from engine.cuda.layout import Tuning
+from engine.cuda.random_source import random_packed
 from engine.formats import open_model
-from engine.fp8.model import PackedModel, open_cached, quantise_model
+from engine.fp8.model import PackedModel, open_cached
 
 PROMPT: Final = 128
 SMOLLM2_SHAPE: Final = ModelConfig(
@@ -45,6 +48,31 @@ SMOLLM2_SHAPE: Final = ModelConfig(
     tied_head=True,
     name="SmolLM2-135M shape, random weights",
 )
+SHAPES: Final = {
+    "smollm2": SMOLLM2_SHAPE,
+    "llama-1b": replace(
+        SMOLLM2_SHAPE,
+        vocab_size=128256,
+        dim=2048,
+        n_layers=16,
+        n_heads=32,
+        n_kv_heads=8,
+        ffn_dim=8192,
+        name="Llama-3.2-1B shape, random weights",
+    ),
+    "llama-7b": replace(
+        SMOLLM2_SHAPE,
+        vocab_size=32000,
+        dim=4096,
+        n_layers=32,
+        n_heads=32,
+        n_kv_heads=32,
+        head_dim=128,
+        ffn_dim=11008,
+        tied_head=False,
+        name="Llama-2-7B shape, random weights",
+    ),
+}
 _WARM: Final = 50  # runs before the first that counts
 
 
@@ -127,9 +155,46 @@ def incremental(backend: CudaBackend, tokens: list[int]) -> dict[str, Any]:
     return {"prefixes": PROMPT - 1, "different": wrong}
 
 
+def doorbell(backend: CudaBackend, rounds: int) -> dict[str, Any]:
+    """Request to answer of a kernel that computes nothing."""
+    times = [backend.engine.ping() for _ in range(rounds + _WARM)]
+    return {"rounds": rounds, "host_us": percentiles(times[_WARM:])}
+
+
+def leases(model: PackedModel, kernels: Path, count: int) -> dict[str, Any]:
+    """Leases of 20 ms that are kept busy: how long each stayed, from its first request to its end."""
+    limit = 20
+    tuning = Tuning(lease_ms=limit, idle_ms=5)
+    stays, served = [], 0
+    backend = CudaBackend(model, 256, kernels, residency=Residency.LEASE, tuning=tuning)
+    try:
+        engine = backend.engine
+        engine.run([1], 0)
+        engine.leave()
+        for _ in range(count):
+            start = time.perf_counter_ns()
+            deadline = start + (limit - 3) * 1_000_000
+            while time.perf_counter_ns() < deadline:
+                engine.run([1], 0)
+                served += 1
+            while not engine.left:
+                pass
+            stays.append(time.perf_counter_ns() - start)
+    finally:
+        backend.close()
+    late = sum(stay > (limit + 1) * 1_000_000 for stay in stays)
+    return {
+        "leases": count,
+        "limit_ms": limit,
+        "requests": served,
+        "stay_us": percentiles(stays),
+        "over_limit_by_1_ms": late,
+    }
+
+
 def _model(name: str, cache: Path) -> PackedModel:
-    if name == "random:smollm2":
-        return quantise_model(RandomSource(SMOLLM2_SHAPE))
+    if name.startswith("random:"):
+        return random_packed(SHAPES[name.removeprefix("random:")])
     source = open_model(name)
     try:
         return open_cached(source, cache / f"{Path(name).name}.fp8")
@@ -137,7 +202,9 @@ def _model(name: str, cache: Path) -> PackedModel:
         source.close()
 
 
-def bench(model: PackedModel, kernels: Path, runs: int, repeats: int) -> dict[str, Any]:
+def bench(
+    model: PackedModel, kernels: Path, runs: int, repeats: int, prefixes: bool
+) -> dict[str, Any]:
     """All measurements of one model on GPU 0, as a JSON-ready object."""
     nvml = _nvml()
     random = np.random.default_rng(0)
@@ -160,12 +227,14 @@ def bench(model: PackedModel, kernels: Path, runs: int, repeats: int) -> dict[st
             result["device"] = facts.name
             result["cuda_of_driver"] = facts.driver
             result["kernel"] = backend.engine.kernel.key
+            result["clusters"] = backend.engine.layout.cluster > 1
             part = {
                 "latency": latencies(backend, tokens, runs),
+                "doorbell": doorbell(backend, max(runs, 1000)),
                 "sensors": _sensors(nvml),
                 "determinism": output_hashes(backend, tokens, repeats),
             }
-            if residency is Residency.LAUNCH:
+            if prefixes and residency is Residency.LAUNCH:
                 part["incremental"] = incremental(backend, tokens)
             result["residencies"][residency.value] = part
         finally:
@@ -185,12 +254,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--leases", type=int, default=0)
+    parser.add_argument("--prefixes", action="store_true", help="incremental against full")
     parser.add_argument("--cache", type=Path, default=Path("build") / "fp8")
     parser.add_argument("--commit", default="")
     parser.add_argument("--torch", action="store_true", help="PyTorch FP16 baselines as well")
     options = parser.parse_args(arguments)
     model = _model(options.model, options.cache)
-    result = bench(model, options.cache, options.runs, options.repeats)
+    result = bench(model, options.cache, options.runs, options.repeats, options.prefixes)
+    if options.leases:
+        result["leases"] = leases(model, options.cache, options.leases)
     result |= {"model": options.model, "commit": options.commit}
     if options.torch:
         baseline = importlib.import_module("engine.cuda.baseline")

@@ -7,6 +7,7 @@ import ctypes
 import enum
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,9 +104,13 @@ class GpuEngine:
 
     def _grid_layout(self, model: PackedModel, kernels: Path) -> Layout:
         facts = self._context.facts
-        layout = GridLayout(
-            model.config, model.grouping, facts.arch, facts.multiprocessors, self._tuning
-        )
+        for wide in (self._tuning.wide, 1):  # a wide model leaves shared memory for fewer tokens
+            tuning = replace(self._tuning, wide=wide)
+            layout = GridLayout(
+                model.config, model.grouping, facts.arch, facts.multiprocessors, tuning
+            )
+            if layout.shared_bytes <= facts.shared_memory:
+                break
         self._function = self._load(layout.variant, kernels, layout.shared_bytes)
         resident = self._context.resident_blocks(self._function, shape.THREADS, layout.shared_bytes)
         if resident < layout.blocks:
@@ -161,6 +166,11 @@ class GpuEngine:
         return self._layout.most_tokens
 
     @property
+    def left(self) -> bool:
+        """Whether no kernel is on the device."""
+        return self._context.idle()
+
+    @property
     def layout(self) -> Layout:
         """Which kernel serves, and how."""
         return self._layout
@@ -182,6 +192,24 @@ class GpuEngine:
             self._launch(number)
         self._await(number)
         return self._mailbox.reply(number)
+
+    def ping(self) -> int:
+        """Host nanoseconds from the request to the answer of a kernel that computes nothing.
+
+        Raises: as `run`.
+        """
+        self._number += 1
+        number, mailbox = self._number, self._mailbox
+        resident = self._residency is not Residency.LAUNCH and not self._context.idle()
+        start = time.perf_counter_ns()
+        if not resident:
+            self._launch(number)
+        mailbox.ring_bell(number, Want.PING)
+        for _ in range(10_000):
+            if mailbox.answered(number):
+                return time.perf_counter_ns() - start
+        self._await(number)
+        return time.perf_counter_ns() - start
 
     def _launch(self, number: int) -> None:
         params, tuning, layout = self._params, self._tuning, self._layout

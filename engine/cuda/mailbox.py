@@ -23,6 +23,7 @@ class Want(enum.IntFlag):
     TOP = 0
     LOGITS = 1  # of the last token
     ALL_LOGITS = 2  # of every token; no candidates
+    PING = 4  # nothing: the kernel answers at once, without candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,10 @@ class Mailbox:
             for i in range(top)
         )
         return Reply(candidates, int(slot[1, 0]) | int(slot[1, 1]) << 32)
+
+    def ring_bell(self, number: int, want: Want) -> None:
+        """Post a request of one unit: the shortest way to the kernel and back."""
+        self._requests[number % self.ring, 0] = (int(want) << 16, 0, 1 << 16, number)
 
     def clear(self) -> None:
         """Forget every request and reply."""

@@ -10,7 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import ModelConfig
+from engine.cuda.shape import PRODUCTS, Op, product_shape
 from engine.formats.source import TokenizerKind, TokenizerSpec
+from engine.fp8.model import Matrix, PackedMatrix, PackedModel
+from engine.fp8.quantise import Grouping
 
 
 class RandomSource:
@@ -61,3 +64,36 @@ class RandomSource:
 
     def close(self) -> None:
         """Nothing to close."""
+
+
+def random_packed(config: ModelConfig, seed: int = 0) -> PackedModel:
+    """A packed model of random codes, made in seconds where `quantise_model` would take minutes.
+
+    Codes are uniform, so weights are larger than a trained model's; scales make the products of unit size.
+    """
+    random = np.random.default_rng(seed)
+    # One block over and over: 7 GB of fresh random numbers would take longer than the measurement.
+    block = random.integers(0, 1 << 64, 8_388_593, dtype=np.uint64)
+    block &= np.uint64(0xBFBFBFBFBFBFBFBF)  # magnitudes below 2: no NaN among them
+    matrices = {}
+    for op in PRODUCTS:
+        shape = product_shape(config, Grouping.CHANNEL, op)
+        layers = 1 if op is Op.HEAD else config.n_layers
+        codes = np.empty((layers, shape.tiles, shape.steps, 32, 16), dtype=np.uint8)
+        flat = codes.reshape(-1).view(np.uint64)
+        for start in range(0, flat.size, block.size):
+            part = flat[start : start + block.size]
+            part[:] = block[: part.size]
+        scales = np.full((layers, shape.tiles, 1, 16), shape.columns**-0.5, dtype=np.float32)
+        scales.reshape(layers, -1)[:, shape.rows :] = 0
+        matrices[Matrix(op.name.lower())] = PackedMatrix(codes, scales)
+    embed = random.standard_normal((config.vocab_size, config.dim), dtype=np.float32)
+    return PackedModel(
+        config=config,
+        grouping=Grouping.CHANNEL,
+        matrices=matrices,
+        embed=embed.astype(np.float16),
+        norms=np.ones((config.n_layers, 2, config.dim), dtype=np.float32),
+        final_norm=np.ones(config.dim, dtype=np.float32),
+        bias=None,
+    )

@@ -224,6 +224,18 @@ DEVICE void run_helper(const Params& p, u8* base) {
     }
 }
 
+// One request, on the plan that its program is for.
+DEVICE void compute(const Params& p, u8* base, Stream& stream, Passed& passed, const Abort& abort) {
+    ClusterShared& s = *reinterpret_cast<ClusterShared*>(base);
+    if (threadIdx.x == 0) s.deadline = abort.deadline;
+    read_program(p, base);
+    meet_helpers();
+    if (WIDE > 1 && width_of(base) > FEW)
+        run_request<WIDE>(p, base, MANY_PLAN, stream, passed, abort);
+    else
+        run_request<1>(p, base, FEW_PLAN, stream, passed, abort);
+}
+
 DEVICE void run_requests(const Params& p, u8* base) {
     ClusterShared& s = *reinterpret_cast<ClusterShared*>(base);
     const u64 arrived = now_ns();
@@ -235,13 +247,7 @@ DEVICE void run_requests(const Params& p, u8* base) {
     for (u32 served = 0; served < p.request_limit; ++served) {
         const u32 number = p.first_request + served;
         if (!receive(p, s, number, arrived, since, abort)) break;
-        if (threadIdx.x == 0) s.deadline = abort.deadline;
-        read_program(p, base);
-        meet_helpers();
-        if (WIDE > 1 && width_of(base) > FEW)
-            run_request<WIDE>(p, base, MANY_PLAN, stream, passed, abort);
-        else
-            run_request<1>(p, base, FEW_PLAN, stream, passed, abort);
+        if (!(s.request.flags & PING)) compute(p, base, stream, passed, abort);
         block_sync();
         if (s.failed) break;
         const bool counted = blockIdx.x == 0 && (s.request.flags & (WANT_LOGITS | ALL_LOGITS));

@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) thock_forward(const __g
     for (u32 served = 0; served < p.request_limit; ++served) {
         const u32 number = p.first_request + served;
         if (!receive(p, s, number, arrived, since, abort)) return;
-        if (!run_program(p, m, abort)) return;
+        if (!(s.request.flags & PING) && !run_program(p, m, abort)) return;
         block_sync();
         const bool counted = blockIdx.x == 0 && (s.request.flags & (WANT_LOGITS | ALL_LOGITS));
         if (blockIdx.x == 0) reply(p, s, abort);

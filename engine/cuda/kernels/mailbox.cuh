@@ -106,7 +106,7 @@ DEVICE bool receive(const Params& p, Shared& s, u32 number, u64 arrived, u64 sin
 DEVICE void reply(const Params& p, Shared& s, const Abort& abort) {
     const u32 number = s.request.number;
     uint4* slot = p.replies + (u64)(number % p.ring) * REPLY_UNITS;
-    const bool ranked = s.request.flags & ALL_LOGITS || rank_global(p, s, slot, abort);
+    const bool ranked = s.request.flags & (ALL_LOGITS | PING) || rank_global(p, s, slot, abort);
     if (!ranked) return;
     if (thread_index() != 0) return;
     if (s.request.flags & (WANT_LOGITS | ALL_LOGITS)) {

@@ -54,7 +54,7 @@ constexpr int MAX_TOP = 16;
 constexpr int TOKENS_PER_UNIT = 3;
 constexpr int REQUEST_UNITS = 1 + ceil_div(MAX_TOKENS, TOKENS_PER_UNIT);
 constexpr int REPLY_UNITS = 2 + MAX_TOP;
-constexpr u32 WANT_LOGITS = 1, ALL_LOGITS = 2;
+constexpr u32 WANT_LOGITS = 1, ALL_LOGITS = 2, PING = 4;  // PING: answer at once, compute nothing
 constexpr int INBOX_EXIT = REQUEST_UNITS;  // last unit of the inbox
 
 struct Request {
