@@ -95,9 +95,12 @@ def payload_of(report: bytes, kind: FrameType, client: int) -> bytes | None:
 
     `decode` says what is wrong with a report, this only looks for one that is right.
     """
-    head = (*MAGIC, PROTOCOL_VERSION << 4 | kind, client)
+    if len(report) < OVERHEAD or report[:2] != MAGIC:
+        return None
+    if report[2] != PROTOCOL_VERSION << 4 | kind or report[3] != client:
+        return None
     length = report[5] & _LENGTH
-    if tuple(report[:4]) != head or length > payload_room(len(report)) or not is_intact(report):
+    if length > len(report) - OVERHEAD or not is_intact(report):
         return None
     return report[6 : 6 + length]
 

@@ -12,9 +12,9 @@ of that moment, so nothing goes on unseen and an idle keyboard costs nothing.
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 
 from firmware_bridge.display.frame import BitmapFrame
@@ -41,7 +41,7 @@ class VirtualKeyboard:
     ) -> None:
         self.config = config or BoardConfig()
         self._clock = clock
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
         self._handles: list[VirtualTransport] = []
         self._board: VirtualBoard | None = None
         self.plug()
@@ -52,18 +52,18 @@ class VirtualKeyboard:
 
     def plug(self) -> None:
         """Connect and power the keyboard; nothing happens if it is."""
-        with self._changed:
+        with self._lock:
             if self._board is None:
                 self._board = VirtualBoard(self.config, self._send)
 
     def unplug(self) -> None:
         """Take its power: the firmware forgets everything, open handles are dead."""
-        with self._changed:
+        with self._lock:
             self._board = None
             for handle in self._handles:
                 handle._gone = True
+                handle._inbox.put(None)
             self._handles.clear()
-            self._changed.notify_all()
 
     def press(self, keycode: int, row: int | None = None, column: int | None = None) -> bool:
         """A key goes down. False: no host asked for keys, or the event was dropped, or no power.
@@ -78,7 +78,7 @@ class VirtualKeyboard:
 
     def macro(self, number: int) -> bool:
         """Companion key `number` goes down and up; see `press`. The accept key (4) types what was offered."""
-        with self._changed:
+        with self._lock:
             if self._board is None:
                 return False
             now_ms = self._now_ms()
@@ -91,7 +91,7 @@ class VirtualKeyboard:
 
         False: no host allowed captures, or the event was dropped, or no power.
         """
-        with self._changed:
+        with self._lock:
             core = self._run()
             if core is None:
                 return False
@@ -101,7 +101,7 @@ class VirtualKeyboard:
 
     def end_capture(self) -> None:
         """The person lets the capture key go."""
-        with self._changed:
+        with self._lock:
             core = self._run()
             if core is not None:
                 core.end_capture(self._now_ms())
@@ -109,31 +109,31 @@ class VirtualKeyboard:
 
     @property
     def capturing(self) -> bool:
-        with self._changed:
+        with self._lock:
             core = self._run()
             return core is not None and core.capturing
 
     @property
     def typed(self) -> str:
         """See `VirtualBoard.typed`; without power nothing is remembered."""
-        with self._changed:
+        with self._lock:
             return "" if self._board is None else self._board.typed
 
     @property
     def computer_keys(self) -> list[tuple[int, bool]]:
         """See `VirtualBoard.computer_keys`; without power nothing is remembered."""
-        with self._changed:
+        with self._lock:
             return [] if self._board is None else self._board.computer_keys
 
     def panel(self) -> BitmapFrame:
         """What the OLED shows now, as the host sees it; dark while the host has not taken it."""
-        with self._changed:
+        with self._lock:
             core = self._run()
             return self._dark_picture() if core is None else core.picture()
 
     def leds(self) -> tuple[Rgb | None, ...]:
         """The overlay's colour of each LED now; None where the board's own lighting shows."""
-        with self._changed:
+        with self._lock:
             core = self._run()
             if core is None:
                 return (None,) * self.config.led_count
@@ -142,27 +142,27 @@ class VirtualKeyboard:
     @property
     def display_taken(self) -> bool:
         """Whether the OLED shows something of the host's instead of the board's own screen."""
-        with self._changed:
+        with self._lock:
             core = self._run()
             return core is not None and core.display_taken
 
     @property
     def status(self) -> Status:
-        with self._changed:
+        with self._lock:
             core = self._run()
             return Status.IDLE if core is None else core.status
 
     @property
     def subscribed(self) -> bool:
         """Whether a host is subscribed."""
-        with self._changed:
+        with self._lock:
             core = self._run()
             return core is not None and core.subscribed
 
     def _key(self, keycode: int, row: int | None, column: int | None, *, pressed: bool) -> bool:
         row = keycode >> 8 if row is None else row
         column = keycode & 0xFF if column is None else column
-        with self._changed:
+        with self._lock:
             if self._board is None:
                 return False
             now_ms = self._now_ms()
@@ -189,10 +189,9 @@ class VirtualKeyboard:
         """The core's send hook; runs under the lock."""
         taken = False
         for handle in self._handles:
-            if len(handle._queue) < IN_QUEUE_REPORTS:
-                handle._queue.append(report)
+            if handle._inbox.qsize() < IN_QUEUE_REPORTS:
+                handle._inbox.put(report)
                 taken = True
-        self._changed.notify_all()
         return taken
 
 
@@ -202,7 +201,8 @@ class VirtualTransport:
     def __init__(self, keyboard: VirtualKeyboard, name: str = "virtual") -> None:
         self._keyboard = keyboard
         self._identity = DeviceIdentity("virtual", location=name, product="Thock virtual keyboard")
-        self._queue: deque[bytes] = deque()
+        # None: the reader is to look up. A queue of the interpreter's own, which wakes its reader soonest.
+        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._gone = True
         self._woken = False
 
@@ -219,40 +219,42 @@ class VirtualTransport:
         return True
 
     def wake(self) -> None:
-        with self._keyboard._changed:
+        if not self._woken:
             self._woken = True
-            self._keyboard._changed.notify_all()
+            self._inbox.put(None)
 
     def open(self) -> None:
         keyboard = self._keyboard
-        with keyboard._changed:
+        with keyboard._lock:
             if not keyboard.plugged:
                 raise DeviceGoneError("the virtual keyboard is unplugged")
             if self not in keyboard._handles:
-                self._queue.clear()
+                self._inbox = queue.SimpleQueue()
+                if self._woken:
+                    self._inbox.put(None)
                 self._gone = False
                 keyboard._handles.append(self)
 
     def read(self, timeout_s: float) -> bytes | None:
-        deadline = time.monotonic() + timeout_s
         keyboard = self._keyboard
-        with keyboard._changed:
-            while True:
+        if self._inbox.empty():
+            with keyboard._lock:
                 self._check_open()
                 keyboard._run()  # a place that became free may take an event that waits
-                if self._queue:
-                    return self._queue.popleft()
-                remaining = deadline - time.monotonic()
-                if self._woken or remaining <= 0:
-                    self._woken = False
-                    return None
-                keyboard._changed.wait(remaining)
+        try:
+            report = self._inbox.get(timeout=timeout_s)
+        except queue.Empty:
+            return None
+        self._check_open()
+        if report is None:
+            self._woken = False
+        return report
 
     def write(self, report: bytes) -> None:
         if not 0 < len(report) <= self.report_length:
             raise ValueError(f"a report has 1 to {self.report_length} bytes")
         keyboard = self._keyboard
-        with keyboard._changed:
+        with keyboard._lock:
             self._check_open()
             board = keyboard._board
             assert board is not None
@@ -261,9 +263,9 @@ class VirtualTransport:
             board.core.task(now_ms)
 
     def close(self) -> None:
-        with self._keyboard._changed:
+        with self._keyboard._lock:
             self._gone = True
-            self._queue.clear()
+            self._inbox = queue.SimpleQueue()
             if self in self._keyboard._handles:
                 self._keyboard._handles.remove(self)
 
