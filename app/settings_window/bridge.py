@@ -9,7 +9,10 @@ from app.settings_window.ports import CompanionPort, CompanionView, Presence, Se
 
 
 class Bridge(QObject):
-    """Every signal arrives on the window's thread. `view` is the newest state that arrived."""
+    """Every signal arrives on the window's thread. `view` is the newest state that arrived.
+
+    `companion_changed` is sent on from there: a page that is made while a state is under way hears of it too.
+    """
 
     companion_changed = Signal(object)  # CompanionView
     settings_changed = Signal(object)  # Settings
@@ -17,14 +20,15 @@ class Bridge(QObject):
     key_came = Signal(object)  # PressedKey
     answer_came = Signal(object)  # Answer
     asked_for = Signal(str)  # the name of a page that somebody wants to see
+    _state_came = Signal(object)  # CompanionView
 
     def __init__(self, companion: CompanionPort, settings: SettingsPort) -> None:
         super().__init__()
         self.view = CompanionView()
         self._companion = companion
         self._watchers: list[object] = []
-        self.companion_changed.connect(self._keep)
-        companion.watch_state(self.companion_changed.emit)
+        self._state_came.connect(self._keep)
+        companion.watch_state(self._state_came.emit)
         companion.watch_pages(self.asked_for.emit)
         settings.watch_settings(self.settings_changed.emit)
 
@@ -46,3 +50,4 @@ class Bridge(QObject):
         self.view = view
         if came_back and self._watchers:
             self._companion.watch_preview(self.preview_came.emit)
+        self.companion_changed.emit(view)

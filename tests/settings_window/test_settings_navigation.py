@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from app.settings_window.edits import Edits
 from app.settings_window.fake import FakeCompanion, FakeSettings
 from app.settings_window.labels import Place
 from app.settings_window.pages.companion import CompanionPage
+from app.settings_window.pages.keyboard import KeyboardPage
 from app.settings_window.pages.status import StatusPage
+from app.settings_window.ports import CompanionView
 from app.settings_window.theme import mixed, trouble_colour
 from firmware_bridge.protocol.messages import Status
 from tests.helpers.settings_desk import FakeComputer, SettingsDesk, application, settle
@@ -182,3 +185,17 @@ def luminance(colour: QColor) -> float:
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.getRgbF()[:3]
     )  # type: ignore[union-attr]
     return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+def test_a_page_that_is_made_while_a_state_is_under_way_hears_of_it(desk: SettingsDesk) -> None:
+    away = CompanionView()
+    told = threading.Thread(target=desk.companion.become, args=(away,))
+    told.start()
+    told.join()  # Qt has it, but has not delivered it
+    heard: list[CompanionView] = []
+    desk.app.tools.bridge.companion_changed.connect(heard.append)
+    page = desk.page(Place.KEYBOARD)
+    assert isinstance(page, KeyboardPage)
+    settle()
+    assert heard == [away]
+    assert page.state.text() == "Thock does not run."
