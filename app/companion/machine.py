@@ -375,7 +375,7 @@ class CompanionMachine:
         """In short; the state has it in full."""
         tr = self._desk.tr
         if loaded.backend == Device.REMOTE:
-            self._notify(tr("text goes to a server"))
+            self._notify(tr("text goes to server"))
         elif loaded.note:
             self._notify(tr("GPU not used"))
 

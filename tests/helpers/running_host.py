@@ -29,6 +29,8 @@ class SwitchedEngine(FakeEngine):
     def __init__(self, log: list[str]) -> None:
         super().__init__(log)
         self.switched: list[str] = []
+        self.device = Device.AUTO
+        self.server: RemoteServer | None = None
 
     def start(
         self,
@@ -38,6 +40,7 @@ class SwitchedEngine(FakeEngine):
         server: RemoteServer | None = None,
     ) -> None:
         self.switched.append(f"start {Path(model).name} {max_context}")
+        self.device, self.server = device, server
 
     def stop(self) -> None:
         self.switched.append("stop")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What computes: chosen in the settings, changed while the companion runs, told on display and in status."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from app.commands.status import described
+from app.ipc.reports import state_report
+from app.settings import RemoteSettings, Settings
+from app.settings.base import ModeName
+from engine.client import EngineState
+from engine.messages import Device, ModelLoaded, RemoteServer
+from tests.helpers.companion import Desk
+from tests.helpers.running_host import RunningHost
+
+NOTE = "on the CPU: no usable NVIDIA driver"
+
+
+def loaded(backend: str, note: str) -> ModelLoaded:
+    return ModelLoaded(
+        request=0, name="tiny", parameters=1, context_length=64, backend=backend, seconds=1, note=note
+    )  # fmt: skip
+
+
+def test_off_by_default() -> None:
+    settings = Settings()
+    assert settings.engine is Device.AUTO
+    assert settings.remote.server() == RemoteServer(url="")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8080/v1", "https://box.example/v1", "http://[::1]:8000/v1", ""]
+)
+def test_addresses_that_are_taken(url: str) -> None:
+    assert RemoteSettings(url=url).server().url == url
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://a", "http://a:b@c", "http://a/?k", "x"])
+def test_addresses_that_are_refused(url: str) -> None:
+    with pytest.raises(ValidationError):
+        RemoteSettings(url=url)
+
+
+def test_the_running_engine_follows_the_settings(tmp_path: Path) -> None:
+    with RunningHost(tmp_path) as running:
+        running.host.change_settings(
+            {"engine": "remote", "remote": {"url": "http://127.0.0.1:1/v1"}}
+        )
+        # No model is installed here, and none is looked for.
+        assert running.wait(lambda: running.engine.switched[-1:] == ["start remote 2048"])
+        assert running.engine.device is Device.REMOTE
+        assert running.engine.server == RemoteServer(url="http://127.0.0.1:1/v1")
+
+
+def test_the_reason_is_shown_once_and_stays_in_the_status() -> None:
+    desk = Desk(is_ready=False)
+    desk.engine_is(EngineState.READY)
+    desk.post(loaded("cpu", NOTE))
+    assert "GPU not used" in desk.picture
+    desk.advance(3)
+    assert "GPU not used" not in desk.picture
+    report = state_report(desk.state, "", None).model_dump(mode="json")
+    assert f"ready: {NOTE}" in described(report)
+
+
+def test_a_server_is_named_while_text_goes_there() -> None:
+    desk = Desk(is_ready=False)
+    desk.engine_is(EngineState.READY)
+    desk.post(loaded("remote", "what you type goes to http://127.0.0.1:1"))
+    assert "text goes to server" in desk.picture
+    assert "http://127.0.0.1:1" in desk.state.engine_detail
+
+
+def test_nothing_is_said_where_there_is_nothing_to_say() -> None:
+    desk = Desk(Settings(mode=ModeName.SUGGEST), is_ready=False)
+    desk.engine_is(EngineState.READY)
+    desk.post(loaded("cpu", ""))
+    assert "GPU" not in desk.picture
+    assert desk.state.engine_detail == ""
