@@ -32,7 +32,7 @@ QWEN = tiny_config(
 # Spilled bytes a thread (stores), by architecture; measured with NVRTC 13.5, with some to
 # spare. On sm_120 ptxas spills far more for reasons not yet found.
 # Registers are capped at 65,536 / 384 threads = 168.
-MOST_SPILLED = {"sm_89": 800, "sm_90a": 800, "sm_120": 6000}
+MOST_SPILLED = {"sm_89": 450, "sm_90a": 450, "sm_120": 3000}
 VARIANTS = [
     ("smollm2", SMOLLM2, Grouping.CHANNEL, 2),
     ("smollm2", SMOLLM2, Grouping.G64, 2),
@@ -87,7 +87,7 @@ def test_cluster_variant_compiles_within_its_figures(
     assert resources is not None
     assert resources.registers <= 128  # 14 warps: four a scheduler
     # Above this the kernel was seen to lose more to local memory than all else gained.
-    assert resources.spill_store_bytes <= 100
+    assert resources.spill_store_bytes <= 60
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,8 @@ DEVICE bool stage_earlier(
             for (int k = 0; k < AT_ONCE; ++k) {
                 const int i = base + k * THREADS, row = i / ROW_COPIES, which = i / ROW_PIECES % 2;
                 if (i >= all) break;
-                const uint4* unit = new_kv + ((begin + row - position) * 2 + which) * (KV_DIM / 4) + i % ROW_PIECES * 2;
+                const uint4* unit =
+                    new_kv + ((begin + row - position) * 2 + which) * (KV_DIM / 4) + i % ROW_PIECES * 2;
                 low[k] = as_floats(load_unit(unit));
                 high[k] = as_floats(load_unit(unit + 1));
             }

@@ -25,7 +25,8 @@ DEVICE void scale_tokens(const Memory& m, int first, int step) {
         float sum = 0.0f;
 #pragma unroll
         for (int i = 0; i < ceil_div(NORM_TILES, 8); ++i)
-            if (8 * i + lane % 8 < NORM_TILES) sum += *reinterpret_cast<const float*>(at + (8 * i + lane % 8) * tile);
+            if (8 * i + lane % 8 < NORM_TILES)
+                sum += *reinterpret_cast<const float*>(at + (8 * i + lane % 8) * tile);
 #pragma unroll
         for (int offset = 4; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         const float inverse = rsqrtf(sum * (1.0f / DIM) + NORM_EPS);
@@ -91,7 +92,9 @@ DEVICE void publish_row(uint4* unit, uint2 low, uint2 high, u32 tag) {
 }
 
 // Keys and values of this request for later ones, and for later clusters.
-DEVICE void keep(const Params& p, const ClusterShared& s, int layer, int head, int value, int column, int token, uint2 low, uint2 high) {
+DEVICE void keep(
+    const Params& p, const ClusterShared& s, int layer, int head, int value, int column, int token, uint2 low,
+    uint2 high) {
     const u64 row = (u64)((layer * KV_HEADS + head) * 2 + value) * p.max_context + s.request.position + token;
     uint2* cached = reinterpret_cast<uint2*>(p.cache + row * HEAD_DIM + column);
     cached[0] = low;
@@ -256,7 +259,8 @@ DEVICE void run_product(
     const int warp = threadIdx.x / 32, end = s.item_at[warp][op + 1], live = s.task.live;
     int at = s.item_at[warp][op];
     const bool narrow = op == OP_QKV || op == OP_GATE_UP, first = op == OP_QKV && layer.index == 0;
-    const Input<NT> input = input_of<NT>(narrow ? m.x : m.wide, narrow ? norm_tile(live) : wide_tile(live), live);
+    const Input<NT> input =
+        input_of<NT>(narrow ? m.x : m.wide, narrow ? norm_tile(live) : wide_tile(live), live);
     const u32 cell = packed_cell(s.work[op], threadIdx.x);
     if (!first) await_arrival(s, op, op == OP_QKV ? layer.turn - 1 : layer.turn, s.work[op].bytes, abort);
 #pragma unroll 1
@@ -266,7 +270,8 @@ DEVICE void run_product(
         multiply_item<NT>(sums, st, input, item.begin, item.end);
         store_partial<NT>(m.partials + item.partial * (NT * TILE_TOKENS * PARTIAL_STRIDE), sums);
     }
-    if (op == OP_QKV) await_barrier(s, shared_address(&s.constants[layer.turn & 1]), layer.turn >> 1 & 1u, abort);
+    if (op == OP_QKV)
+        await_barrier(s, shared_address(&s.constants[layer.turn & 1]), layer.turn >> 1 & 1u, abort);
     const Work w = s.work[op];
     if (narrow && !first)
         meet_scaler();

@@ -115,7 +115,8 @@ constexpr int QUERY_BYTES = MAX_ROWS * KV_STRIDE * 2;
 
 struct Plan {
     int columns, slots;
-    int stream, x, wide, kv, partials, made, made_wide, fresh, queries, rope, constants, program, tail;  // offsets
+    // Offsets.
+    int stream, x, wide, kv, partials, made, made_wide, fresh, queries, rope, constants, program, tail;
 };
 
 static __host__ __device__ constexpr Plan plan(int columns, int slots) {
@@ -140,7 +141,8 @@ static __host__ __device__ constexpr Plan plan(int columns, int slots) {
 }
 
 constexpr Plan FEW_PLAN = plan(FEW, SLOTS_FEW), MANY_PLAN = plan(MANY, SLOTS_MANY);
-static_assert(FEW_PLAN.tail == HOST_FEW_BYTES && MANY_PLAN.tail == HOST_MANY_BYTES, "engine/cuda/cluster_shape.py");
+static_assert(
+    FEW_PLAN.tail == HOST_FEW_BYTES && MANY_PLAN.tail == HOST_MANY_BYTES, "engine/cuda/cluster_shape.py");
 
 struct Memory {
     u8* base;

@@ -2,7 +2,8 @@
 // How blocks hand activations to each other: no barriers, no flags. Each 16-byte unit carries four
 // values and the 32-bit tag of the step that made it; a reader polls the data until the tag is right.
 //
-// A value is a float cut to 15 mantissa bits ("f24"); its low byte is one byte of the tag. A tag is never used twice (request number * (LAYERS + 1) + layer + 1), so what an
+// A value is a float cut to 15 mantissa bits ("f24"); its low byte is one byte of the tag. A tag is never
+// used twice (request number * (LAYERS + 1) + layer + 1), so what an
 // earlier step left in the buffer cannot be taken for new data.
 #pragma once
 #include "ptx.cuh"

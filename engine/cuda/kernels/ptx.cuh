@@ -34,15 +34,16 @@ static __host__ __device__ constexpr int ceil_div(int a, int b) { return (a + b 
 // All threads that compute. (The cluster kernel has one warp more, which only moves data.)
 DEVICE void block_sync() { asm volatile("bar.sync 0, %0;" ::"n"(THREADS) : "memory"); }
 
-// Read anew at each use: a hoisted threadIdx.x makes the compiler keep the addresses of every phase in
-// registers across the loop over instructions, and spill.
+// In the grid kernel read anew at each use: a hoisted threadIdx.x makes the compiler keep the addresses of
+// every phase in registers across the loop over instructions, and spill.
 DEVICE int thread_index() {
 #ifdef CLUSTER
     return threadIdx.x;
-#endif
+#else
     int t;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(t));
     return t;
+#endif
 }
 
 #define NEG_INF __uint_as_float(0xff800000u)

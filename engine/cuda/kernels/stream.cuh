@@ -24,7 +24,8 @@ DEVICE void next_item(Order& o, const Params& p, u8* base, int warp) {
         const Item item = s.items[warp][o.index];
         const Cut& cut = CUTS[item.op];
         o.steps = item.end - item.begin;
-        o.from = p.codes[item.op] + ((u64)(o.layer * cut.tiles + item.tile) * cut.steps + item.begin) * TILE_BYTES;
+        o.from = p.codes[item.op] +
+            ((u64)(o.layer * cut.tiles + item.tile) * cut.steps + item.begin) * TILE_BYTES;
         if (++o.index == s.item_at[warp][4]) ++o.layer, o.index = 0;
         return;
     }
@@ -52,7 +53,8 @@ DEVICE void fetch_constants(const Params& p, u8* base, int index, u32 to, u32 ba
         // The norm that follows: the feed-forward one, the next layer's, or the last.
         const int norm = 2 * index + (op == OP_OUT ? 1 : 2);
         const float* weights = norm < 2 * LAYERS ? p.norms + norm * DIM : p.final_norm;
-        fetch(to + (op == OP_OUT ? OUT_NORM : DOWN_NORM) * TILE, weights + w.first * TILE_ROWS, w.count * TILE, barrier);
+        const u32 place = to + (op == OP_OUT ? OUT_NORM : DOWN_NORM) * TILE;
+        fetch(place, weights + w.first * TILE_ROWS, w.count * TILE, barrier);
     }
 }
 
