@@ -50,6 +50,9 @@ SMOLLM2_SHAPE: Final = ModelConfig(
 )
 SHAPES: Final = {
     "smollm2": SMOLLM2_SHAPE,
+    "small": replace(
+        SMOLLM2_SHAPE, vocab_size=1000, n_layers=1, name="one layer, for compute-sanitizer"
+    ),
     "llama-1b": replace(
         SMOLLM2_SHAPE,
         vocab_size=128256,
@@ -106,15 +109,16 @@ def _sensors(nvml: Any | None) -> dict[str, float]:
 def measure(run: Callable[[], int], runs: int) -> dict[str, Any]:
     """Time `run`, which returns the device's own nanoseconds; host time is around the call."""
     host, device = [], []
-    for _ in range(runs + _WARM):
+    warm = min(_WARM, runs)
+    for _ in range(runs + warm):
         start = time.perf_counter_ns()
         spent = run()
         host.append(time.perf_counter_ns() - start)
         device.append(spent)
     return {
         "runs": runs,
-        "host_us": percentiles(host[_WARM:]),
-        "device_us": percentiles(device[_WARM:]),
+        "host_us": percentiles(host[warm:]),
+        "device_us": percentiles(device[warm:]),
     }
 
 
@@ -157,8 +161,9 @@ def incremental(backend: CudaBackend, tokens: list[int]) -> dict[str, Any]:
 
 def doorbell(backend: CudaBackend, rounds: int) -> dict[str, Any]:
     """Request to answer of a kernel that computes nothing."""
-    times = [backend.engine.ping() for _ in range(rounds + _WARM)]
-    return {"rounds": rounds, "host_us": percentiles(times[_WARM:])}
+    warm = min(_WARM, rounds)
+    times = [backend.engine.ping() for _ in range(rounds + warm)]
+    return {"rounds": rounds, "host_us": percentiles(times[warm:])}
 
 
 def leases(model: PackedModel, kernels: Path, count: int) -> dict[str, Any]:
@@ -203,7 +208,7 @@ def _model(name: str, cache: Path) -> PackedModel:
 
 
 def bench(
-    model: PackedModel, kernels: Path, runs: int, repeats: int, prefixes: bool
+    model: PackedModel, kernels: Path, runs: int, repeats: int, prefixes: bool, tuning: Tuning
 ) -> dict[str, Any]:
     """All measurements of one model on GPU 0, as a JSON-ready object."""
     nvml = _nvml()
@@ -219,7 +224,7 @@ def bench(
         "residencies": {},
     }
     for residency in Residency:
-        backend = CudaBackend(model, 256, kernels, residency=residency)
+        backend = CudaBackend(model, 256, kernels, residency=residency, tuning=tuning)
         try:
             facts = backend.facts
             if residency is Residency.RESIDENT and facts.watchdog:
@@ -230,7 +235,7 @@ def bench(
             result["clusters"] = backend.engine.layout.cluster > 1
             part = {
                 "latency": latencies(backend, tokens, runs),
-                "doorbell": doorbell(backend, max(runs, 1000)),
+                "doorbell": doorbell(backend, runs),
                 "sensors": _sensors(nvml),
                 "determinism": output_hashes(backend, tokens, repeats),
             }
@@ -254,6 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=1000)
+    parser.add_argument("--kernel", choices=("auto", "grid"), default="auto")
+    parser.add_argument("--wait-ms", type=int, default=1000, help="more under compute-sanitizer")
     parser.add_argument("--leases", type=int, default=0)
     parser.add_argument("--prefixes", action="store_true", help="incremental against full")
     parser.add_argument("--cache", type=Path, default=Path("build") / "fp8")
@@ -261,7 +268,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--torch", action="store_true", help="PyTorch FP16 baselines as well")
     options = parser.parse_args(arguments)
     model = _model(options.model, options.cache)
-    result = bench(model, options.cache, options.runs, options.repeats, options.prefixes)
+    tuning = Tuning(kernel=options.kernel, wait_ms=options.wait_ms)
+    result = bench(model, options.cache, options.runs, options.repeats, options.prefixes, tuning)
     if options.leases:
         result["leases"] = leases(model, options.cache, options.leases)
     result |= {"model": options.model, "commit": options.commit}
