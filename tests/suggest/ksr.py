@@ -16,11 +16,9 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import quantiles
 from typing import Any
 
 from platformdirs import user_data_path
@@ -76,19 +74,16 @@ def ngram_predictor(model: TrigramPredictor) -> Predictor:
 
 
 class ModelPredictor:
-    """Asks the engine's runner as the companion does, once for each text; `milliseconds` of each answer."""
+    """Asks the engine's runner as the companion does, once for each text."""
 
     def __init__(self, runner: ModelRunner, words: int = 1) -> None:
         self._runner = runner
         self._words = words
         self._answers: dict[str, list[str]] = {}
-        self.milliseconds: list[float] = []
 
     def __call__(self, text: str) -> Sequence[str]:
         if text not in self._answers:
-            start = time.perf_counter()
             found = self._runner.suggest(recent(text), COUNT, never)
-            self.milliseconds.append((time.perf_counter() - start) * 1000.0)
             if self._words > 1:
                 found = self._runner.suggest(recent(text), COUNT, never, self._words)
             self._answers[text] = [candidate.text for candidate in found.candidates]
@@ -119,8 +114,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Keystroke saving rate of suggestions.")
     default = user_data_path("thock", appauthor=False) / "models" / "smollm2.gguf"
     parser.add_argument("--model", type=Path, default=default)
-    parser.add_argument("--characters", type=int, default=4500, help="of each text")
-    parser.add_argument("--phrases", type=int, default=1500, help="of each text, with phrases")
+    parser.add_argument("--characters", type=int, default=1800, help="of each text")
+    parser.add_argument("--phrases", type=int, default=450, help="of each text, with phrases")
     parser.add_argument("--json", type=Path, help="write the results to this file")
     options = parser.parse_args()
     runner = ModelRunner.open(str(options.model), 512)
@@ -145,15 +140,8 @@ def main() -> None:
                 row = f"{label}: {taken}"
                 rows[row] = as_json(measure(sample, only(predict, count)))
                 print(f"{name:8} {row:32} KSR {rows[row]['rate']:6.1%}", flush=True)
-        rows["model: p50, p95 ms"] = middle_and_most(words.milliseconds)
         if options.json:
             options.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-
-
-def middle_and_most(milliseconds: Sequence[float]) -> list[float]:
-    """Median and 95th percentile."""
-    cuts = quantiles(milliseconds, n=20)
-    return [round(cuts[9], 1), round(cuts[18], 1)]
 
 
 if __name__ == "__main__":
