@@ -16,8 +16,7 @@ from firmware_bridge.events import (
     SuggestionAccepted,
 )
 from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
-from firmware_bridge.protocol.frames import FrameType, payload_of
-from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind, first_press
 
 _INDEX_RANGE = 0x10000
 
@@ -38,9 +37,8 @@ class KeyFeed:
         self._next_index = 0
 
     def first_press(self, report: bytes, client: int) -> tuple[RecordKind, int] | None:
-        """See `KeyReport.first_press`: of the event that is due, in a report that may be anything."""
-        payload = payload_of(report, FrameType.KEY, client)
-        return None if payload is None else KeyReport.first_press(payload, self._next_index)
+        """See `key_messages.first_press`: of the event that is due. Nothing is taken."""
+        return first_press(report, client, self._next_index)
 
     def take(self, report: KeyReport, now: float) -> list[BridgeEvent]:
         """The events of a KEY frame, in order. Lost reports are told before, overflow after them,

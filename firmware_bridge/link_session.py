@@ -164,7 +164,7 @@ class Session:
         return max(due, self._quiet.silent_until)
 
     def first_press(self, report: bytes) -> tuple[RecordKind, int] | None:
-        """What a report presses first, for certain; it is not taken. See `KeyReport.first_press`."""
+        """What a report presses first, for certain; it is not taken. See `key_messages.first_press`."""
         return self._keys.first_press(report, self._ids.client) if self.ready else None
 
     def plan(self, picture: Picture) -> Plan | None:

@@ -16,7 +16,7 @@ MAX_PAYLOAD = 63  # the length field has 6 bits
 
 _FIRST = 0x80
 _LAST = 0x40
-_LENGTH = 0x3F
+LENGTH = 0x3F  # of the payload, beside the marks
 
 
 class FrameType(enum.IntEnum):
@@ -90,21 +90,6 @@ def is_intact(report: bytes) -> bool:
     return int.from_bytes(report[-2:], "little") == checksum(report[:-2])
 
 
-def payload_of(report: bytes, kind: FrameType, client: int) -> bytes | None:
-    """The payload of a whole frame of our version, of this type and for this client; None: another report.
-
-    `decode` says what is wrong with a report, this only looks for one that is right.
-    """
-    if len(report) < OVERHEAD or report[:2] != MAGIC:
-        return None
-    if report[2] != PROTOCOL_VERSION << 4 | kind or report[3] != client:
-        return None
-    length = report[5] & _LENGTH
-    if length > len(report) - OVERHEAD or not is_intact(report):
-        return None
-    return report[6 : 6 + length]
-
-
 def decode(report: bytes) -> Frame:
     """The frame in `report`, of any version; the report's length is that of `report`.
 
@@ -118,7 +103,7 @@ def decode(report: bytes) -> Frame:
         raise FrameError("magic", "not a frame of ours")
     if not is_intact(report):
         raise FrameError("crc", "wrong")
-    length = report[5] & _LENGTH
+    length = report[5] & LENGTH
     if length > payload_room(len(report)):
         raise FrameError("length", f"{length} does not fit a report of {len(report)} bytes")
     try:

@@ -10,10 +10,20 @@ from typing import ClassVar, Self
 
 from firmware_bridge.errors import FrameError
 from firmware_bridge.protocol.fields import pack_fields, unpack_fields
-from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.frames import (
+    LENGTH,
+    MAGIC,
+    OVERHEAD,
+    PROTOCOL_VERSION,
+    FrameType,
+    is_intact,
+)
 
 _KEY_EVENT = struct.Struct("<BBBHH")
-_FIRST_EVENT = struct.Struct("<HBBBBH")  # the head, and the first event without its time
+# A report up to the key code of its first event: magic, version and type, client, length and marks, number
+# of the first event, lost events, then kind, row and key code.
+_FIRST_EVENT = struct.Struct("<2sBBxBHBBBxH")
+_SHORTEST = 10  # bytes of payload: the head and one event
 
 
 class RecordKind(enum.IntEnum):
@@ -23,6 +33,11 @@ class RecordKind(enum.IntEnum):
     MACRO = 1
     CAPTURE = 2
     ACCEPT = 3
+
+
+_KEY_FRAME = PROTOCOL_VERSION << 4 | FrameType.KEY
+_KEY_PRESS = RecordKind.KEY << 1 | 1
+_MACRO_PRESS = RecordKind.MACRO << 1 | 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +55,24 @@ class KeyRecord:
     keycode: int = field(repr=False)
     device_ms: int
     captured: bool = False
+
+
+def first_press(report: bytes, client: int, index: int) -> tuple[RecordKind, int] | None:
+    """What the first event of a KEY report presses: (KEY, its key code) or (MACRO, its number).
+
+    None for any other report: not whole, not of our version or for another client, or its first event is
+    no press or not number `index`, or events were lost. `decode` and `unpack` say more, and take longer.
+    """
+    if len(report) < OVERHEAD + _SHORTEST:
+        return None
+    magic, kind, owner, marks, first, lost, flags, row, code = _FIRST_EVENT.unpack_from(report)
+    if magic != MAGIC or kind != _KEY_FRAME or owner != client or first != index or lost:
+        return None
+    if not _SHORTEST <= marks & LENGTH <= len(report) - OVERHEAD or not is_intact(report):
+        return None
+    if flags & 0xF == _KEY_PRESS:
+        return RecordKind.KEY, code
+    return (RecordKind.MACRO, row) if flags & 0xF == _MACRO_PRESS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +94,6 @@ class KeyReport:
             )
             for e in self.events
         )  # fmt: skip
-
-    @staticmethod
-    def first_press(payload: bytes, index: int) -> tuple[RecordKind, int] | None:
-        """What the first event of a report presses: (KEY, its key code) or (MACRO, its number).
-
-        None if it is something else, or not the event number `index`, or events were lost. Cheaper than
-        `unpack`, for the only thing that cannot wait.
-        """
-        if len(payload) < _FIRST_EVENT.size:
-            return None
-        first_index, dropped, flags, row, _, keycode = _FIRST_EVENT.unpack_from(payload)
-        if first_index != index or dropped or not flags & 1:
-            return None
-        match flags >> 1 & 7:
-            case RecordKind.KEY:
-                return RecordKind.KEY, keycode
-            case RecordKind.MACRO:
-                return RecordKind.MACRO, row
-            case _:
-                return None
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
