@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from platformdirs import PlatformDirs
 
@@ -21,6 +21,9 @@ from engine.errors import DeviceError, OutOfMemoryError, UnsupportedModelError
 from engine.failures import name_of_error
 from engine.formats.source import ModelSource
 from engine.messages import Device
+
+if TYPE_CHECKING:
+    from engine.fp8.model import PackedModel
 
 Opener: TypeAlias = Callable[[ModelSource, int], Backend]
 Devices: TypeAlias = Mapping[Device, Opener]
@@ -79,13 +82,26 @@ def _open_cpu(source: ModelSource, max_context: int) -> Backend:
 def _open_cuda(source: ModelSource, max_context: int) -> Backend:
     from engine.cuda.backend import CudaBackend
     from engine.cuda.driver import Context
+
+    with Context():  # the device is looked at before minutes go into packing weights for it
+        return CudaBackend(packed_model(source), max_context, kernel_folder())
+
+
+def packed_model(source: ModelSource) -> PackedModel:
+    """The FP8 weights of `source`, from the cache of this user, made if they are not there."""
     from engine.fp8.model import open_cached
 
-    folder = Path(PlatformDirs("thock", appauthor=False).user_cache_dir)
-    place_digest = hashlib.sha256(str(source.path.absolute()).encode()).hexdigest()[:12]
-    with Context():  # the device is looked at before minutes go into packing weights for it
-        model = open_cached(source, folder / "fp8" / f"{source.path.stem}-{place_digest}.fp8")
-        return CudaBackend(model, max_context, folder / "kernels")
+    digest = hashlib.sha256(str(source.path.absolute()).encode()).hexdigest()[:12]
+    return open_cached(source, _cache_folder() / "fp8" / f"{source.path.stem}-{digest}.fp8")
+
+
+def kernel_folder() -> Path:
+    """Where compiled kernels are kept."""
+    return _cache_folder() / "kernels"
+
+
+def _cache_folder() -> Path:
+    return Path(PlatformDirs("thock", appauthor=False).user_cache_dir)
 
 
 DEVICES: Final[Devices] = MappingProxyType({Device.CPU: _open_cpu, Device.CUDA: _open_cuda})

@@ -8,6 +8,10 @@ import click
 from app.commands.lazy import LazyGroup
 
 _COMMANDS = {
+    "engine": (
+        "app.commands.bench_engine",
+        "How long the engine takes for a prompt and for a key more, and whether its numbers are right.",
+    ),
     "trigger": (
         "app.commands.bench_trigger",
         "From the trigger to the first report of a reply, and how often it was ready.",
