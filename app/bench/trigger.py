@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the trigger to the first report of the reply, on a virtual keyboard with everything real behind it.
 
-The keyboard runs the firmware's C core; link, companion and engine child are those of `thock run`. Times
-are taken at the transport, when its write has returned.
+The keyboard runs the firmware's C core; link, companion and engine child are those of `thock run`. A time
+begins when the firmware sends the report with the trigger, and ends when the transport's write of the
+reply's first report has returned. What the simulated keyboard takes before is told apart: a real one does
+not share a processor with us.
 """
 
 from __future__ import annotations
@@ -41,13 +43,14 @@ _REST_S = 0.3  # between a reply and the next question
 class Shot:
     """One trigger. `is_hit`: the reply's first report went out before the engine said anything.
 
-    `gap_s` is the time between the last key and the trigger, `seconds` from the press of the trigger to
-    the reply's first report written.
+    `gap_s` is the time between the last key and the trigger, `seconds` from the trigger's report to the
+    reply's first report written, `keyboard_s` from the press of the trigger to its report.
     """
 
     gap_s: float
     is_hit: bool
     seconds: float
+    keyboard_s: float = 0.0
 
 
 class BenchError(Exception):
@@ -60,8 +63,9 @@ class TriggerStation:
     def __init__(self, model: Path, engine_argv: Sequence[str], settings: Settings) -> None:
         self._model = model
         self._settings = settings
-        self._keyboard = VirtualKeyboard(BoardConfig())
+        self._keyboard = VirtualKeyboard(BoardConfig(), on_send=self._note_sent)
         self._mailbox = _TimedMailbox()
+        self._sent_at: float | None = None
         self._written: list[float] = []
         self._engine = EngineClient(
             self._mailbox.post, self._mailbox.engine_changed, argv=engine_argv
@@ -109,6 +113,7 @@ class TriggerStation:
         before = self._companion.state
         self._mailbox.replied_at = None
         self._written.clear()
+        self._sent_at = None
         pressed_at = time.perf_counter()
         self._keyboard.press(Usage.ENTER)
         state = self._wait(lambda s: s.answered > before.answered, _ANSWER_S)
@@ -119,13 +124,14 @@ class TriggerStation:
         replied_at = self._mailbox.replied_at
         is_ready = state.latency is not None and state.latency.is_ready
         written = [at for at in self._written if is_ready or replied_at is None or at > replied_at]
-        if not written:
+        sent_at = self._sent_at
+        if not written or sent_at is None:
             raise BenchError("the reply was not sent to the keyboard")
         is_hit = is_ready and (replied_at is None or written[0] < replied_at)
         time.sleep(_REST_S)
         if self._companion.state.dropped:
             raise BenchError("the virtual keyboard lost keys")
-        return Shot(trace.trigger_gap_s, is_hit, written[0] - pressed_at)
+        return Shot(trace.trigger_gap_s, is_hit, written[0] - sent_at, sent_at - pressed_at)
 
     def _type(self, trace: Trace) -> list[int]:
         """Presses and releases in their order; fast typists press a key before they let go of the last.
@@ -157,6 +163,10 @@ class TriggerStation:
                 return state
             if state.engine is EngineState.FAILED or time.monotonic() > deadline:
                 raise BenchError(state.engine_detail or state.error or "no answer in time")
+
+    def _note_sent(self, report: bytes) -> None:
+        if self._sent_at is None and report[2] & 0x0F == FrameType.KEY:
+            self._sent_at = time.perf_counter()
 
     def _open_transport(self) -> Transport:
         return _TimedTransport(VirtualTransport(self._keyboard), self._written)

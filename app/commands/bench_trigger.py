@@ -63,7 +63,7 @@ def command(
     """Type questions on a virtual keyboard like a person, ask them, and time the replies.
 
     A trigger is a hit if the reply's first report is written before the engine has said anything about
-    the question. Times run from the press of the key to the end of the transport's write.
+    the question. Times run from the keyboard's report of the key to the end of the transport's write.
     """
     settings = chat_settings(Settings())
     runs: list[Run] = []

@@ -37,10 +37,15 @@ class VirtualKeyboard:
     """
 
     def __init__(
-        self, config: BoardConfig | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        config: BoardConfig | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        on_send: Callable[[bytes], None] = lambda report: None,
     ) -> None:
+        """`on_send` gets each report at the moment at which the firmware sends it, and must return soon."""
         self.config = config or BoardConfig()
         self._clock = clock
+        self._on_send = on_send
         self._lock = threading.RLock()
         self._handles: list[VirtualTransport] = []
         self._board: VirtualBoard | None = None
@@ -187,6 +192,7 @@ class VirtualKeyboard:
 
     def _send(self, report: bytes) -> bool:
         """The core's send hook; runs under the lock."""
+        self._on_send(report)
         taken = False
         for handle in self._handles:
             if handle._inbox.qsize() < IN_QUEUE_REPORTS:
