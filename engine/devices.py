@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ Devices: TypeAlias = Mapping[Device, Opener]
 
 # What most computers lack: with `auto` that is no news.
 _NO_GPU: Final = ("cuda-no-device", "cuda-device-unsupported")
+# Advice at the end of a reason that is followed already.
+_FOLLOWED: Final = re.compile(r"[;:,]?(?: or)?(?: use)?(?: the)? cpu engine$")
 _NOTE_CHARS: Final = 300  # a compiler's log can be long
 
 _log = logging.getLogger(__name__)
@@ -68,7 +71,7 @@ def place(source: ModelSource, max_context: int, device: Device, devices: Device
 
 def on_the_cpu(reason: str) -> str:
     """One line for the person."""
-    line = " ".join(reason.split())
+    line = _FOLLOWED.sub("", " ".join(reason.split()))
     return f"on the CPU: {line if len(line) <= _NOTE_CHARS else line[:_NOTE_CHARS] + '…'}"
 
 

@@ -19,8 +19,8 @@ class RemoteSettings(Group):
     url: str = Field(
         default="", max_length=256, pattern=WEB_ADDRESS,
         title="Address",
-        description="Of a server of yours with the OpenAI API, such as http://127.0.0.1:8080/v1. What you "
-        "type goes there while it is chosen; use https for another computer.",
+        description="Of a server with the OpenAI API; it often ends with /v1. What you type goes there while "
+        "it is chosen. For another computer, use https.",
     )  # fmt: skip
     model: str = Field(
         default="", max_length=256,

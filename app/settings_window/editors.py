@@ -209,7 +209,8 @@ class FileEditor:
         self._commit = commit
         self.widget = QWidget()
         self.focus = self._line = QLineEdit()
-        self._line.setMinimumWidth(self._line.fontMetrics().horizontalAdvance("0") * _TEXT_CHARS)
+        zero = self._line.fontMetrics().horizontalAdvance("0")
+        self._line.setMinimumWidth(zero * _TEXT_CHARS // 2)  # the button stands beside it
         self._line.editingFinished.connect(self._told)
         choose = button(words, lambda tr: tr("Choose…"))
         choose.clicked.connect(self._choose)

@@ -30,7 +30,7 @@ LABELS: Mapping[type, Mapping[object, str]] = MappingProxyType(
         Device: {
             Device.AUTO: "Automatic",
             Device.CPU: "Processor",
-            Device.CUDA: "NVIDIA graphics card",
+            Device.CUDA: "Graphics card",
             Device.REMOTE: "Server",
         },
         LogLevel: {

@@ -45,7 +45,12 @@ def edits(desk: SettingsDesk) -> Edits:
 # ---------------------------------------------------------------- generated rows
 
 
-SAMPLES = {"night_from": "07:00", "night_to": "07:00", "openrgb_host": "127.0.0.2"}
+SAMPLES = {
+    "night_from": "07:00",
+    "night_to": "07:00",
+    "openrgb_host": "127.0.0.2",
+    "url": "http://127.0.0.1:8080/v1",
+}
 
 
 def other_value(row: SettingRow) -> object:
