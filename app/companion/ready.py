@@ -90,12 +90,15 @@ class ReadyReplies:
         """The reply to what is expected, if it is ready."""
         return self._held.get(self._context)
 
-    def take(self, question: Question) -> ReadyReply | None:
-        """`question` is asked now: its reply, if it is ready, is handed over and counted."""
+    def take(self, question: Question, *, is_begun: bool = False) -> ReadyReply | None:
+        """`question` is asked now: its reply, if it is ready, is handed over and counted.
+
+        `is_begun`: the beginning of the reply is known otherwise, so it counts as ready.
+        """
         if not self._settings.enabled:
             return None
         reply = self._held.pop(self._hash(question), None)
-        if reply is None:
+        if reply is None and not is_begun:
             self.stats = replace(self.stats, misses=self.stats.misses + 1)
         else:
             self.stats = replace(self.stats, hits=self.stats.hits + 1)

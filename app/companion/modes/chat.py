@@ -6,10 +6,10 @@ Keys that the keyboard does not hold back (a capture) reach the computer as well
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from app.companion.answer import Answer, Progress
 from app.companion.context import Edit, TypingContext
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import Desk, Preview, View
@@ -18,7 +18,7 @@ from app.companion.picture import Size, clipped, padded, tail, wrapped
 from app.companion.ready import ReadyReply
 from app.companion.words import mode_name
 from app.settings import ModeName
-from engine.messages import Chat, Event, Failed, ReplyFinished, ReplyGrew, Turn
+from engine.messages import Chat, Event, ReplyFinished, Turn
 from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.keys.text_events import (
     Backspace,
@@ -29,18 +29,6 @@ from firmware_bridge.keys.text_events import (
     TextTyped,
 )
 from firmware_bridge.protocol.messages import Status
-
-_CUT_OFF = " ..."  # the reply reached its longest length
-# The engine is told to go on with a ready reply when the keyboard has got it: nothing comes in its way.
-_GO_ON_AFTER_S = 0.002
-
-
-class _Phase(enum.Enum):
-    TYPING = "typing"
-    WAITING = "waiting"  # asked, but the engine is not there yet
-    THINKING = "thinking"
-    STREAMING = "streaming"
-    ANSWERED = "answered"
 
 
 class ChatMode:
@@ -57,17 +45,12 @@ class ChatMode:
         self._persona = desk.presets.persona(settings.persona)
         self._typed = TypingContext(settings.question_chars)
         self._pager = Pager(settings.reading_speed)
-        self._phase = _Phase.TYPING
+        self._answer = Answer(desk, self.name)
         self._question = ""
-        self._reply = ""
-        self._pending: int | None = None
-        self._ready: ReadyReply | None = None  # shown; the rest of it was not asked for yet
-        self._go_on_at = 0.0
-        self._asked_at = 0.0
 
     @property
     def deadline(self) -> float | None:
-        times = [self._pager.deadline, self._go_on_at if self._ready is not None else None]
+        times = [self._pager.deadline, self._answer.deadline]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -76,7 +59,7 @@ class ChatMode:
 
     @property
     def reply(self) -> str:
-        return self._reply
+        return self._answer.shown
 
     @property
     def question(self) -> Chat | None:
@@ -87,12 +70,12 @@ class ChatMode:
     @property
     def is_answering(self) -> bool:
         """A reply is under way."""
-        return self._phase in (_Phase.WAITING, _Phase.THINKING, _Phase.STREAMING)
+        return self._answer.is_under_way
 
     @property
     def is_showing_reply(self) -> bool:
         """A reply is under way, or stays until it is read."""
-        return self._phase is not _Phase.TYPING
+        return self._answer.progress is not Progress.NONE
 
     @property
     def preview(self) -> Preview | None:
@@ -105,7 +88,7 @@ class ChatMode:
 
     @property
     def needs_pixels(self) -> bool:
-        return self._is_in_pixels(self._question, self._reply, self._typed.text)
+        return self._is_in_pixels(self._question, self._answer.shown, self._typed.text)
 
     def _is_in_pixels(self, *texts: str) -> bool:
         return not all(map(is_plain, (*texts, self._hint, self._no_answer)))
@@ -131,7 +114,7 @@ class ChatMode:
                 if self._pager.has_more:
                     self._pager.turn(self._desk.now())
             case TextTyped() | Backspace():
-                if self._phase is _Phase.ANSWERED:
+                if self._answer.progress is Progress.WHOLE:
                     self._start_typing()
                 self._typed.apply(edit)
                 self._fill_pager()
@@ -154,47 +137,30 @@ class ChatMode:
         """Ask `question` now, or as soon as the engine is there."""
         self._stop()
         self._question = question
-        self._asked_at = at
-        self._phase = _Phase.WAITING
-        ready = self._desk.ready.take(self._about(question))
-        if ready is None:
-            self._send()
-        else:
-            self._show_ready(ready)
+        self._answer.ask(self._about(question), at)
+        self._grown()
 
     def answered(self, event: Event) -> None:
-        match event:
-            case ReplyGrew(request=request, text=text) if request == self._pending:
-                if not self._reply:
-                    self._desk.measured(self.name, request, self._asked_at)
-                    self._pager.start(self._desk.now())
-                self._phase = _Phase.STREAMING
-                self._reply += text
-                self._fill_pager()
-            case ReplyFinished(request=request, reason=reason) if request == self._pending:
-                self._pending = None
-                self._phase = _Phase.ANSWERED
-                if reason != "cancelled":
-                    self._remember()
-                if reason == "length":
-                    self._reply += _CUT_OFF
-                self._fill_pager()
-            case Failed(request=request) if request == self._pending:
-                self.engine_left()
+        is_new = not self._answer.text
+        if not self._answer.answered(event):
+            return
+        if self._answer.progress is Progress.NONE:
+            self._start_typing()
+            return
+        if is_new:
+            self._pager.start(self._desk.now())
+        self._grown(is_kept=not isinstance(event, ReplyFinished) or event.reason != "cancelled")
 
     def engine_came(self) -> None:
-        if self._phase is _Phase.WAITING:
-            self._send()
+        self._answer.engine_came()
 
     def engine_left(self) -> None:
-        """The reply is lost; the question is not asked again by itself, as it may be what killed it."""
-        if self._pending is not None or self._ready is not None:
-            self._pending = None
+        if self._answer.engine_left():
             self._start_typing()
 
     def wake(self) -> None:
-        if self._ready is not None and self._go_on_at <= self._desk.now():
-            self._send()
+        if self._answer.wake():
+            self._start_typing()
         self._pager.turn_if_due(self._desk.now())
 
     def wipe(self) -> None:
@@ -206,16 +172,17 @@ class ChatMode:
 
     def view(self) -> View:
         palette = self._desk.palette
-        match self._phase:
-            case _Phase.TYPING:
+        match self._answer.progress:
+            case Progress.NONE:
                 return View(self._typed_lines(), Status.LISTENING, DARK)
-            case _Phase.WAITING | _Phase.THINKING:
+            case Progress.WAITING | Progress.THINKING:
                 status, lights = Status.THINKING, palette[Cue.THINKING]
                 return View(self._asked_lines(), status, lights)
-            case _Phase.STREAMING | _Phase.ANSWERED:
+            case Progress.STREAMING | Progress.WHOLE:
                 pager = self._pager
                 page = _Page(self._question, pager.lines, pager.has_more, self._draft())
-                return self._reply_view(page, self._phase is _Phase.ANSWERED, self._desk.size)
+                is_whole = self._answer.progress is Progress.WHOLE
+                return self._reply_view(page, is_whole, self._desk.size)
 
     # ---------------------------------------------------------------- what happens
 
@@ -225,7 +192,7 @@ class ChatMode:
         if question:
             self._typed.wipe()
             self.ask(question, at)
-        elif self._phase in (_Phase.STREAMING, _Phase.ANSWERED):
+        elif self._answer.progress in (Progress.STREAMING, Progress.WHOLE):
             self._pager.turn(self._desk.now())
 
     def _about(self, question: str) -> Chat:
@@ -237,47 +204,20 @@ class ChatMode:
         turns.append(Turn(role="user", content=question))
         return Chat(request=0, turns=turns, max_tokens=self._desk.settings.chat.max_tokens)
 
-    def _send(self) -> None:
-        """Ask the question, or the rest of the reply that is shown already."""
-        ready, self._ready = self._ready, None
-        begun = [] if ready is None else list(ready.tokens)
-        chat = self._about(self._question)
-        self._pending = self._desk.request(
-            lambda n: chat.model_copy(update={"request": n, "begun": begun})
-        )
-        if ready is None and self._pending is not None:
-            self._phase = _Phase.THINKING
-        elif ready is not None and self._pending is None:
-            self._start_typing()  # as when an engine dies in the middle of a reply
-
-    def _show_ready(self, ready: ReadyReply) -> None:
-        """Show what is ready at once, without the engine."""
-        self._reply = ready.text
-        self._pager.start(self._desk.now())
-        if ready.is_whole:
-            self._phase = _Phase.ANSWERED
-            self._remember()
-        else:
-            self._phase = _Phase.STREAMING
-            self._ready = ready
-            self._go_on_at = self._desk.now() + _GO_ON_AFTER_S
+    def _grown(self, is_kept: bool = True) -> None:
+        """The reply is longer now, or whole."""
+        if self._answer.progress is Progress.WHOLE and is_kept:
+            self._desk.history.add(self._question, self._answer.text)
         self._fill_pager()
-        self._desk.measured(self.name, self._desk.number(), self._asked_at, is_ready=True)
-
-    def _remember(self) -> None:
-        self._desk.history.add(self._question, self._reply)
 
     def _stop(self) -> None:
         """Give up the question under way, and its reply as far as it came."""
-        self._desk.cancel(self._pending)
-        self._pending = None
+        self._answer.stop()
         self._start_typing()
 
     def _start_typing(self) -> None:
-        self._phase = _Phase.TYPING
-        self._ready = None
+        self._answer.stop()
         self._question = ""
-        self._reply = ""
         self._pager.start(self._desk.now())
 
     # ---------------------------------------------------------------- what is seen
@@ -316,7 +256,8 @@ class ChatMode:
 
     def _fill_pager(self) -> None:
         size = self._desk.size
-        lines = self._reply_lines(self._reply, self._phase is _Phase.ANSWERED, size)
+        is_whole = self._answer.progress is Progress.WHOLE
+        lines = self._reply_lines(self._answer.shown, is_whole, size)
         self._pager.update(lines, _page_rows(size, self._draft()), self._desk.now())
 
 
