@@ -11,6 +11,7 @@ import click
 from app.commands.keyboards import candidates_of, device_list
 from app.doctor.checks import ALL_CHECKS
 from app.doctor.desktop import DESKTOP_CHECKS
+from app.doctor.engine import check_engine
 from app.doctor.keyboards import check_keyboards
 from app.doctor.report import CheckStatus, Finding, describe, worst
 from app.doctor.udev import UdevError, install, rules_for
@@ -35,7 +36,7 @@ def command(ctx: click.Context, install_udev: bool) -> None:
 
 def all_findings() -> list[Finding]:
     """What all checks found."""
-    checks = (*ALL_CHECKS, *DESKTOP_CHECKS)
+    checks = (*ALL_CHECKS, check_engine, *DESKTOP_CHECKS)
     return [*(check() for check in checks), _check_keyboards()]
 
 
