@@ -11,13 +11,14 @@ from app.companion.accept import AcceptKey, Typeable
 from app.companion.context import Edit, MacroRan
 from app.companion.lights import DARK, Cue
 from app.companion.macros import typing_macro
-from app.companion.modes.base import Desk, View
+from app.companion.modes.base import Desk, Preview, View
 from app.companion.modes.candidates import MARK, Shown, candidate_lines, fitting, narrowed
+from app.companion.modes.continuation import Continuation
 from app.companion.picture import clipped, padded, tail
 from app.settings import ModeName
-from engine.messages import Event, Failed, Suggest, SuggestionsReady
+from engine.messages import Complete, Event, Failed, Suggest, SuggestionsReady
 from firmware_bridge.display.spelling import to_ascii
-from firmware_bridge.keys.text_events import TextTyped
+from firmware_bridge.keys.text_events import Escape, TextTyped
 from firmware_bridge.protocol.messages import Status
 
 _STEM = re.compile(r"\w*\Z")
@@ -64,11 +65,14 @@ class SuggestMode:
         self._sent_at = float("-inf")
         self._changed_at = 0.0
         self._cue: Cue | None = None
+        self._continuation = Continuation(desk)
 
     @property
     def deadline(self) -> float | None:
         if self._due is not None:
             return self._due
+        if self._continuation.is_shown:
+            return self._continuation.deadline
         if self._pending is not None and self._cue is not Cue.THINKING:
             return self._changed_at + _PATIENCE_S
         return self._phrases_due
@@ -79,21 +83,26 @@ class SuggestMode:
 
     @property
     def reply(self) -> str:
+        if self._continuation.is_shown:
+            return self._continuation.text
         return self._shown[0].text if self._shown else ""
 
     @property
-    def question(self) -> None:
-        """The candidates are shown as soon as they are there."""
-        return None
+    def question(self) -> Complete | None:
+        """How the text goes on after the best candidate, once that is known."""
+        return self._continuation.question(self._best) if self._best else None
 
     @property
-    def preview(self) -> None:
-        """No reply is ready."""
-        return None
+    def preview(self) -> Preview | None:
+        if not self._best or self._continuation.is_shown:
+            return None
+        return self._continuation.preview(self._stem, self._best)
 
     @property
     def needs_pixels(self) -> bool:
         """Accents do not count: the accept key types from text frames only."""
+        if self._continuation.is_shown:
+            return self._continuation.needs_pixels
         texts = (self._desk.context.text[-_SEEN:], *(shown.text for shown in self._shown))
         return any(to_ascii(text).lost for text in texts if not text.isascii())
 
@@ -101,6 +110,7 @@ class SuggestMode:
         self._ask_soon()
 
     def leave(self) -> None:
+        self._continuation.stop()
         self._desk.cancel(self._pending)
         for request, asked in self._open.items():
             if asked is not None and asked.words > 1:
@@ -112,8 +122,11 @@ class SuggestMode:
         self._is_owed = False
 
     def edited(self, edit: Edit, at: float) -> None:
+        if isinstance(edit, Escape):
+            self._continuation.stop()
         if not self._desk.context.apply(edit):
             return
+        self._continuation.stop()
         self._changed_at = at
         self._shown = narrowed(self._shown, edit.text) if isinstance(edit, TextTyped) else ()
         if isinstance(edit, TextTyped):
@@ -121,11 +134,17 @@ class SuggestMode:
         self._ask_soon()
 
     def commit(self) -> None:
+        """Show how the text may go on at length; ask again, if nothing is known of that."""
         self._changed_at = self._desk.now()
-        self._ask_soon()
+        if self._best:
+            self._phrases_due = None
+            self._continuation.ask(self._stem, self._best)
+        else:
+            self._ask_soon()
 
     def cancel(self) -> None:
-        self.leave()
+        if not self._continuation.stop():
+            self.leave()
 
     def macro(self, number: int) -> None:
         """What a macro types is unknown."""
@@ -137,11 +156,12 @@ class SuggestMode:
         tr, shown = self._desk.tr, self._fitted
         if not self._accept.is_on:
             return tr("accept key is off")
-        if not shown:
+        if not shown or self._continuation.is_shown:
             return tr("nothing to type")
         return "" if self._accept.may_type(shown[0].text) else tr("cannot be typed")
 
     def answered(self, event: Event) -> None:
+        self._continuation.answered(event)
         match event:
             case SuggestionsReady(request=request) | Failed(request=request):
                 asked = self._open.pop(request, None)
@@ -162,10 +182,12 @@ class SuggestMode:
         self._ask_soon()
 
     def engine_left(self) -> None:
+        self._continuation.engine_left()
         self._open.clear()
         self._clear()
 
     def wake(self) -> None:
+        self._continuation.wake()
         if self._due is not None and self._due <= self._desk.now():
             self._due = None
             self._ask()
@@ -176,13 +198,15 @@ class SuggestMode:
             self._request(self._desk.settings.suggest.words)
 
     def resized(self) -> None:
-        """The view is drawn for the present size."""
+        self._continuation.resized()
 
     def wipe(self) -> None:
         self.leave()
         self._figures = ""
 
     def view(self) -> View:
+        if self._continuation.is_shown:
+            return self._continuation.view()
         size = self._desk.size
         context = self._desk.context
         shown = self._fitted
@@ -266,6 +290,13 @@ class SuggestMode:
             ms=answer.milliseconds, computed=answer.computed, total=total
         )
         self._desk.measured(self.name, answer.request, asked.changed_at)
+
+    @property
+    def _best(self) -> str:
+        """The first candidate for the text as it is now; empty while none is known."""
+        is_waiting = self._pending is not None or self._due is not None or self._is_owed
+        is_known = bool(self._shown) and self._shown[0].probability is not None
+        return self._shown[0].text if is_known and not is_waiting else ""
 
     @property
     def _stem(self) -> str:
