@@ -139,6 +139,11 @@ class Channel(Generic[T]):
         self.updates += 1
 
     @property
+    def wanted(self) -> T | None:
+        """What shall be shown, whether it is yet or not."""
+        return self._wanted[0]
+
+    @property
     def at_rest(self) -> T | None:
         """What is wanted, if the keyboard shows it and nothing is under way."""
         wanted = self._wanted[0]

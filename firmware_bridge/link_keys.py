@@ -19,15 +19,22 @@ from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
 from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind, first_press
 
 _INDEX_RANGE = 0x10000
+_MODIFIERS = range(0xE0, 0xE8)  # HID usages of keys that type nothing
 
 
 class KeyFeed:
     """The events of one subscription after another."""
 
-    def __init__(self, stats: LinkStats, accepted: Callable[[int, int], str]) -> None:
-        """`accepted`: see `OfferChannel.pressed`."""
+    def __init__(
+        self,
+        stats: LinkStats,
+        accepted: Callable[[int, int], str],
+        typed: Callable[[], None],
+    ) -> None:
+        """`accepted`, `typed`: see `OfferChannel.pressed` and `outdated`."""
         self._stats = stats
         self._accepted = accepted
+        self._typed = typed
         self._next_index = 0
         self._down: dict[tuple[int, int], KeyRecord] = {}
         self._capture: KeyRecord | None = None
@@ -99,6 +106,8 @@ class KeyFeed:
         place = (record.row, record.column)
         if record.pressed:
             self._down[place] = record
+            if not record.captured and record.keycode not in _MODIFIERS:
+                self._typed()
             return _key_event(KeyPressed, record, now)
         self._down.pop(place, None)
         return _key_event(KeyReleased, record, now)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the accept key may type: the offered piece of the picture that is shown, and what became of it.
 
-A keyboard forgets an offer with every completed picture and with every press of the key, so what it has
-is compared with what is wanted each time; nothing is offered before the picture is acknowledged. An offer
-that was typed is not made again with the same picture: one press, one time.
+A keyboard forgets an offer with every completed picture, with every key that may type, and with every press
+of the accept key, so what it has is compared with what is wanted each time; nothing is offered before the
+picture is acknowledged. An offer that was typed, or that a key was pressed after, is not made again with
+the same picture: what is typed is what stands there for the text as it is.
 """
 
 from __future__ import annotations
@@ -111,6 +112,11 @@ class OfferChannel:
             return ""
         self._over = picture
         return picture.offered_text()[:count]
+
+    def outdated(self) -> None:
+        """A key was pressed: the keyboard has no offer, and none is made with the picture of before it."""
+        self._on_board = None
+        self._over = self._display.wanted
 
     def _change(self) -> tuple[Picture, Offer] | None:
         """The frame that the keyboard needs now, and for which picture."""

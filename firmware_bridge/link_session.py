@@ -88,7 +88,7 @@ class Session:
         self._request: Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
         self._began_ms = 0  # by which the keyboard names our subscription
-        self._keys = KeyFeed(stats, output.offer.pressed)
+        self._keys = KeyFeed(stats, output.offer.pressed, output.offer.outdated)
         self._kinds = EventKinds(0)  # which the keyboard has acknowledged
         # On boards that send no event by themselves: the next POLL, and the last event.
         self._poll_at = float("inf")

@@ -131,6 +131,7 @@ typedef struct thock {
     uint8_t offer_column;
     uint8_t offer_count; /* 0: none */
     uint8_t offer_seq;   /* of its frame */
+    bool typed_since;    /* a key was pressed that the picture cannot know of yet */
 #endif
 } thock_t;
 
@@ -175,7 +176,8 @@ bool thock_captured_key_event(thock_t *core, uint8_t row, uint8_t column, uint16
 
 /* The accept key was pressed: writes the characters that it types (20..7E, at most THOCK_ACCEPT_BYTES) into `text`,
  * tells the host how many, and gives that number. They are a piece of the text that the panel shows; 0: the host
- * offered none, or the panel does not show it, or keys are being captured. An offer is good for one press. */
+ * offered none, or a key was pressed since, or the panel does not show it, or keys are being captured. An offer is
+ * good for one press. */
 uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms);
 
 /* True while the display belongs to the host: a picture was completed, or the status is not idle.

@@ -89,6 +89,21 @@ void thock_offer_reset(thock_t *core)
     core->offer_count = 0;
 }
 
+/* Modifiers (HID usages E0..E7) type nothing. */
+void thock_offer_outdated(thock_t *core, uint16_t keycode)
+{
+    if (keycode < 0xE0 || keycode > 0xE7) {
+        thock_offer_reset(core);
+        core->typed_since = true;
+    }
+}
+
+void thock_offer_renewed(thock_t *core)
+{
+    thock_offer_reset(core);
+    core->typed_since = core->typed_since && thock_press_waits(core);
+}
+
 uint8_t thock_offer(thock_t *core, const thock_frame_t *frame)
 {
     uint8_t columns = core->host_width / 6;
@@ -98,6 +113,9 @@ uint8_t thock_offer(thock_t *core, const thock_frame_t *frame)
 
     if (frame->length != 3) {
         return THOCK_NAK_LENGTH;
+    }
+    if (core->typed_since && count != 0) {
+        return THOCK_NAK_BUSY; /* it was sent before the host knew of the key */
     }
     if (core->shown != THOCK_SHOWN_TEXT || row >= core->host_height / 8 || column >= columns ||
         count > columns - column) {
@@ -139,6 +157,16 @@ uint8_t thock_accept(thock_t *core, uint8_t *text, uint32_t now_ms)
 #else
 
 void thock_offer_reset(thock_t *core)
+{
+    (void)core;
+}
+
+void thock_offer_outdated(thock_t *core, uint16_t keycode)
+{
+    (void)core, (void)keycode;
+}
+
+void thock_offer_renewed(thock_t *core)
 {
     (void)core;
 }

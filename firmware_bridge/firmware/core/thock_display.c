@@ -86,7 +86,7 @@ static void complete(thock_t *core, uint8_t *front, const uint8_t *back, uint8_t
 {
     uint8_t pages = core->host_height / 8;
 
-    thock_offer_reset(core);
+    thock_offer_renewed(core);
     for (uint8_t page = 0; page < pages; page++) {
         if (memcmp(front, back, row_bytes) != 0) {
             memcpy(front, back, row_bytes);

@@ -56,8 +56,21 @@ static uint8_t spare_places(const thock_t *core)
     return thock_capturing(core) ? 1 : 0;
 }
 
+bool thock_press_waits(const thock_t *core)
+{
+    for (uint8_t i = 0; i < core->ring_count; i++) {
+        if ((core->ring[place_after(core->ring_head, i)][0] & 0x0F) == (THOCK_EVENT_KEY | 1)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
 {
+    if (pressed) {
+        thock_offer_outdated(core, keycode);
+    }
     return thock_put_event(core, THOCK_FEATURE_KEYS, spare_places(core),
                            (uint8_t)(THOCK_EVENT_KEY | (pressed ? 1 : 0)), row, column, keycode, now_ms);
 }
@@ -140,9 +153,18 @@ void thock_events_reset(thock_t *core)
     (void)core;
 }
 
+bool thock_press_waits(const thock_t *core)
+{
+    (void)core;
+    return false;
+}
+
 bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycode, bool pressed, uint32_t now_ms)
 {
-    (void)core, (void)row, (void)column, (void)keycode, (void)pressed, (void)now_ms;
+    (void)row, (void)column, (void)now_ms;
+    if (pressed) {
+        thock_offer_outdated(core, keycode);
+    }
     return false;
 }
 

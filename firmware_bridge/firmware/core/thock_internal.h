@@ -94,6 +94,15 @@ void thock_lights_reset(thock_t *core);
 void thock_capture_reset(thock_t *core);
 void thock_offer_reset(thock_t *core);
 
+/* A key was pressed: the picture is about the text before it, and so is what was offered. */
+void thock_offer_outdated(thock_t *core, uint16_t keycode);
+
+/* Another picture was completed: it knows of all keys but those in the ring. */
+void thock_offer_renewed(thock_t *core);
+
+/* thock_events.c: whether the ring holds a press of a key. */
+bool thock_press_waits(const thock_t *core);
+
 bool thock_display_fits(const thock_config_t *config);
 void thock_status_changed(thock_t *core);
 void thock_events_send(thock_t *core);
