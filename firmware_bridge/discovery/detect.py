@@ -164,7 +164,9 @@ class _Interview:
             return Verdict(tier, found, version, self._is_vial, capabilities)
         if version is not None:  # whatever came back, it is VIA that did not know our request
             found = Finding.NO_MODULE
-        return Verdict(without, Finding.FOREIGN if self._is_foreign else found, version, self._is_vial)
+        return Verdict(
+            without, Finding.FOREIGN if self._is_foreign else found, version, self._is_vial
+        )
 
     def _ask_via(self) -> int | Finding:
         """VIA's protocol version, or what came instead.

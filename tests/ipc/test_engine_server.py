@@ -44,9 +44,7 @@ class _FailingModel(FakeModel):
         self._error = error
         self.closed = False
 
-    def suggest(
-        self, text: str, count: int, cancelled: CancelCheck, words: int = 1
-    ) -> Suggestions:
+    def suggest(self, text: str, count: int, cancelled: CancelCheck, words: int = 1) -> Suggestions:
         raise self._error
 
     def answer(
