@@ -373,6 +373,9 @@ class Session:
     def _refused(self, request: Request, reason: NakReason, now: float) -> list[BridgeEvent]:
         if request.message.type is FrameType.HELLO:
             raise SessionEndedError(LinkProblem.INCOMPATIBLE)
+        if reason is NakReason.BUSY and request.channel is self._output.offer:
+            request.channel.refused()  # a key was pressed meanwhile; it is on its way to us
+            return []
         if reason is NakReason.BUSY:
             if self._announced:
                 raise SessionEndedError(LinkProblem.IN_USE)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from firmware_bridge.display.frame import TextFrame
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.protocol.frames import FrameType
 from firmware_bridge.protocol.messages import EventKinds, Offer
 from tests.helpers.session_lab import SessionLab, ready_lab
 
@@ -61,6 +62,27 @@ def test_an_offer_that_was_on_its_way_when_the_key_went_down_is_refused() -> Non
     lab.press(Usage.E)  # the picture is about "th" still
     lab.run(0.3)
     assert accept(lab) == ""
+
+
+def test_a_key_between_the_picture_and_its_offer_costs_the_offer_and_nothing_else() -> None:
+    lab = ready_lab()
+    lab.output.allowed = EventKinds.TYPING
+    lab.run(0.2)
+
+    def press_before(report: bytes) -> list[bytes]:
+        if lab.sent[-1].type is FrameType.ACCEPT and lab.stats.events == 0:
+            lab.core.key_event(0, 5, Usage.H, True, lab.ms)  # told after the answer to the offer
+        return [report]
+
+    lab.to_keyboard = press_before
+    lab.output.show(BEFORE, lab.now, OFFER_BEFORE)
+    lab.run(1.5)
+    assert lab.stats.naks == 1
+    assert lab.session.ready
+    assert accept(lab) == ""
+    lab.output.show(AFTER, lab.now, OFFER_AFTER)
+    lab.run(0.2)
+    assert accept(lab) == "en"
 
 
 def test_a_modifier_alone_takes_nothing_back() -> None:

@@ -30,7 +30,8 @@ typedef struct {
     uint8_t next_key_seq;
     uint8_t dropped;
     bool capturing;
-    uint8_t offered; /* characters that the accept key would type */
+    uint8_t offered;  /* characters that the accept key would type */
+    bool typed_since; /* a key was pressed that the picture does not know of */
 } bench_t;
 
 extern unsigned long frame_number;
@@ -63,6 +64,7 @@ void count_key_frame(bench_t *bench, const uint8_t *report);
 void check_untouched(const thock_t *before, const thock_t *core, bool done, uint8_t type);
 void check_consistent(const bench_t *bench);
 void check_panel(bench_t *bench);
+bool press_waits(const bench_t *bench);
 void check_leds(const bench_t *bench);
 void fetch_dirty_pages(bench_t *bench);
 

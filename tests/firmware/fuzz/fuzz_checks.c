@@ -88,6 +88,18 @@ void check_untouched(const thock_t *before, const thock_t *core, bool done, uint
     check_output_untouched(before, core, done, type);
 }
 
+bool press_waits(const bench_t *bench)
+{
+    const thock_t *core = bench->core;
+
+    for (unsigned i = 0; i < core->ring_count; i++) {
+        if ((core->ring[(core->ring_head + i) % THOCK_RING_SIZE][0] & 0x0F) == 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void check_consistent(const bench_t *bench)
 {
     const thock_t *core = bench->core;
@@ -98,6 +110,7 @@ void check_consistent(const bench_t *bench)
     CHECK(core->client != 0 || (core->ring_count == 0 && core->events == 0 && core->status == THOCK_IDLE));
     CHECK(core->client != 0 || (!thock_display_taken(core) && !core->capturing && core->offer_count == 0));
     CHECK(core->capturing == bench->capturing && core->offer_count == bench->offered);
+    CHECK(core->typed_since == bench->typed_since);
     CHECK(core->dirty_pages >> (core->config.panel_height / 8) == 0);
     CHECK(core->status <= THOCK_ERROR && core->shown <= 2);
     for (unsigned i = 0; i < THOCK_TEXT_CELLS; i++) {

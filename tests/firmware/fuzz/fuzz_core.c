@@ -119,10 +119,13 @@ static void follow(bench_t *bench, uint8_t type)
     }
     if (type == ACCEPT) {
         bench->offered = payload[2];
-        CHECK(payload[2] == 0 || core->shown == 1);
+        CHECK(payload[2] == 0 || (core->shown == 1 && !bench->typed_since));
     } else if ((type == SUBSCRIBE && !(payload[0] & WANT_ACCEPT)) || ((type == TEXT || type == BITMAP) && last) ||
                (type == RELEASE && payload[0] & 9)) {
         bench->offered = 0;
+    }
+    if ((type == TEXT || type == BITMAP) && last) {
+        bench->typed_since = bench->typed_since && press_waits(bench);
     }
     if ((core->reply[2] & 0x0F) == KEY) {
         check_key_frame(bench, core->reply, bench->report[4]);

@@ -35,6 +35,7 @@ static void press_key(bench_t *bench)
         taken = thock_key_event(core, row, column, code, pressed, bench->now);
         if (pressed && (code < 0xE0 || code > 0xE7)) {
             bench->offered = 0; /* what was offered is about the text before this key */
+            bench->typed_since = true;
         }
     }
     check_taken(bench, count, wanted, taken, bench->capturing);
