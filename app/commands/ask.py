@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-import time
+import threading
 
 import click
 
@@ -32,7 +32,9 @@ def command(question: tuple[str, ...], source: str | None, no_wait: bool) -> Non
     if source is not None:
         text = _with_text(text, TextSource(source))
     elif not text and not sys.stdin.isatty():
-        text = sys.stdin.read()
+        text = sys.stdin.buffer.read().decode(errors="replace")
+    # What the command line holds need not be UTF-8; what goes to the companion is.
+    text = text.encode(errors="surrogateescape").decode(errors="replace")
     if not text.strip():
         raise click.UsageError("what is the question?")
     with running_companion() as companion:
@@ -62,7 +64,9 @@ def _print_answer(companion: IpcClient, text: str) -> None:
     companion.request("ask", text=text)
     shown = ""
     began = False
-    deadline = time.monotonic() + _LIMIT_S
+    limit = threading.Timer(_LIMIT_S, companion.close)  # ends the events, also when none comes
+    limit.daemon = True
+    limit.start()
     for event in events:
         began = began or event["is_busy"] or event["answered"] > old["answered"]
         if not began:
@@ -74,7 +78,6 @@ def _print_answer(companion: IpcClient, text: str) -> None:
             shown = reply
         if not event["is_busy"] and event["answered"] > old["answered"]:
             click.echo("")
+            limit.cancel()
             return
-        if time.monotonic() > deadline:
-            break
     raise click.ClickException("the answer did not end; `thock status` tells more.")

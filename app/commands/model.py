@@ -131,9 +131,9 @@ def _describe(report: ModelReport) -> str:
 def remove(name: str, yes: bool) -> None:
     """Remove the model NAME. Of a link only the link is removed."""
     store = ModelStore()
-    if not yes:
-        click.confirm(f"Remove {name}?", abort=True)
     try:
+        if not yes and any(model.name == name for model in store.list()):
+            click.confirm(f"Remove {name}?", abort=True)
         model = store.remove(name)
     except ModelStoreError as error:
         raise click.ClickException(str(error)) from error
@@ -146,8 +146,15 @@ def load(name: str | None) -> None:
     """Have the running companion load its model; or NAME, from now on."""
     if name is None:
         tell("load-model")
-    else:
-        tell("change-settings", changes={"model": name})
+        return
+    store = ModelStore()
+    try:
+        model = store.find(name)
+    except ModelStoreError as error:
+        raise click.ClickException(str(error)) from error
+    is_listed = model.path.parent == store.folder
+    # Else it is a path, and the companion may run in another folder.
+    tell("change-settings", changes={"model": name if is_listed else str(model.path.absolute())})
 
 
 @command.command()

@@ -52,7 +52,7 @@ def get(name: str | None, as_json: bool) -> None:
         click.echo(_text(value) if place == name else f"{place} = {_text(value)}")
 
 
-@command.command("set")
+@command.command("set", context_settings={"ignore_unknown_options": True})  # -1 is a value
 @click.argument("name")
 @click.argument("value")
 def set_(name: str, value: str) -> None:
@@ -64,6 +64,7 @@ def set_(name: str, value: str) -> None:
 @click.argument("name")
 def reset(name: str) -> None:
     """Set NAME, or a whole group, to the default again."""
+    _find(_values()[0], name)
     _change(name, None)
 
 
@@ -87,7 +88,10 @@ def _open(page: str) -> None:
     from app.lifecycle.window import NoWindowError, window_command
 
     try:
-        subprocess.Popen(window_command(page), stdin=subprocess.DEVNULL, start_new_session=True)
+        subprocess.Popen(
+            window_command(page), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
     except (NoWindowError, OSError) as error:
         raise click.ClickException(str(error)) from error
 

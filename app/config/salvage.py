@@ -102,9 +102,14 @@ def valid_part(data: Mapping[str, Any]) -> tuple[Settings, Table, list[Problem]]
 def reasons(error: ValidationError) -> list[tuple[tuple[str, ...], str]]:
     """Where and why; never the value itself."""
     return [
-        (tuple(map(str, detail["loc"])), detail["msg"].removeprefix("Value error, "))
+        (tuple(map(str, detail["loc"])), _reason(detail["type"], detail["msg"]))
         for detail in error.errors(include_url=False, include_input=False)
     ]
+
+
+def _reason(kind: str, text: str) -> str:
+    """pydantic's own words fit a person but for this one."""
+    return "no such setting" if kind == "extra_forbidden" else text.removeprefix("Value error, ")
 
 
 def _remove(data: Table, place: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from app.config.paths import runtime_folder
 from app.ipc.protocol import (
     MAX_ANSWER_BYTES,
+    MAX_REQUEST_BYTES,
     PROTOCOL_VERSION,
     DoorPlate,
     IpcError,
@@ -69,11 +70,14 @@ class IpcClient:
         """Ask for `type_` (app/ipc/messages.py) and wait for the answer, 10 s at most.
 
         Raises:
-            RefusedError: nothing was done.
+            RefusedError: nothing was done; it may be too long to be asked.
             IpcError: the companion is gone or does not answer.
         """
         number = next(self._numbers)
         frame = json.dumps({"type": type_, "id": number, **fields}).encode()
+        if len(frame) > MAX_REQUEST_BYTES:
+            limit = f"Thock takes {MAX_REQUEST_BYTES // 1024} KiB at a time."
+            raise RefusedError("too-long", f"this is too long: {limit}")
         try:
             self._connection.send_bytes(frame)
         except (OSError, ValueError) as error:

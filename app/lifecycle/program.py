@@ -97,8 +97,8 @@ def stop_on_signals(stop: threading.Event) -> None:
     signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
 
     def wait(reader: socket.socket, _writer: socket.socket) -> None:
-        reader.recv(1)
-        stop.set()
+        while reader.recv(64):  # without end: a further signal is written into the socket too
+            stop.set()
 
     threading.Thread(target=wait, args=(reader, writer), name="signals", daemon=True).start()
 

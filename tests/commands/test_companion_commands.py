@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
+from app.models.store import ModelStore
 from app.settings import ModeName
 from engine.messages import Chat, ReplyFinished, ReplyGrew
 from tests.helpers.running_host import RunningHost
@@ -90,8 +91,40 @@ def test_an_answer_is_printed_as_it_grows(
         assert result.output == "Because it can.\n"
 
 
-def test_models_are_loaded_and_unloaded(running: RunningHost) -> None:
+@pytest.mark.parametrize("question", ["\udcff\udcfe?", b"\xff\xfe?"])
+def test_a_question_that_is_no_text_arrives_without_what_is_none(
+    running: RunningHost, question: str | bytes
+) -> None:
+    if isinstance(question, str):
+        result = thock("ask", "--no-wait", question)
+    else:
+        result = CliRunner().invoke(main, ("ask", "--no-wait"), input=question)
+    assert result.exit_code == 0, result.output
+    assert running.wait(lambda: any(isinstance(c, Chat) for c in running.engine.commands))
+
+
+@pytest.mark.usefixtures("running")
+def test_a_question_that_is_too_long_is_refused_with_the_limit() -> None:
+    result = thock("ask", "why " * 20_000)
+    assert result.exit_code == 1
+    assert "too long: Thock takes 64 KiB" in result.output
+
+
+@pytest.mark.usefixtures("running")
+def test_an_answer_that_never_comes_is_waited_for_no_longer_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("app.commands.ask._LIMIT_S", 0.3)
+    result = thock("ask", "why?")
+    assert result.exit_code == 1
+    assert "did not end" in result.output
+
+
+def test_models_are_loaded_and_unloaded(
+    running: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
     models = running.folder / "models"
+    monkeypatch.setattr("app.commands.model.ModelStore", lambda: ModelStore(models))
     models.mkdir()
     (models / "small.gguf").write_bytes(b"")
     assert thock("model", "load", "small").exit_code == 0
@@ -100,6 +133,20 @@ def test_models_are_loaded_and_unloaded(running: RunningHost) -> None:
     assert running.wait(lambda: running.engine.switched[-1] == "stop")
     assert thock("model", "load").exit_code == 0
     assert running.wait(lambda: running.engine.switched[-1] == "start small.gguf 2048")
+    result = thock("model", "load", "smal")
+    assert result.exit_code == 1
+    assert "Installed: small." in result.output
+    assert str(running.host.settings.model) == "small"
+
+
+def test_a_model_given_by_its_path_is_loaded_whatever_folder_the_companion_runs_in(
+    running: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.commands.model.ModelStore", lambda: ModelStore(running.folder / "no"))
+    (running.folder / "own.gguf").write_bytes(b"")
+    monkeypatch.chdir(running.folder)
+    assert thock("model", "load", "own.gguf").exit_code == 0
+    assert running.host.settings.model == running.folder / "own.gguf"
 
 
 def test_settings_go_through_the_running_companion(running: RunningHost) -> None:
@@ -123,6 +170,10 @@ def test_settings_without_a_companion_are_those_of_the_file(nobody: Path) -> Non
     assert json.loads(thock("settings", "get", "suggest", "--json").output)["count"] == 3
     assert "no setting 'nonsense'" in thock("settings", "get", "nonsense").output
     assert thock("settings", "set", "layout", "klingon").exit_code == 1
+    assert "nonsense: no such setting" in thock("settings", "set", "nonsense", "1").output
+    assert "no setting 'nonsense'" in thock("settings", "reset", "nonsense").output
+    below = thock("settings", "set", "idle_wipe_s", "-1")
+    assert "idle_wipe_s: Input should be greater" in below.output
 
 
 @pytest.mark.usefixtures("nobody")

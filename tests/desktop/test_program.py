@@ -96,6 +96,26 @@ def test_a_second_start_shows_the_first(home: Path) -> None:
         assert next(window.events()) == {"type": "page-wanted", "page": "status"}
 
 
+AGAIN = """
+import os, signal, threading, time
+from app.lifecycle.program import stop_on_signals
+stop = threading.Event()
+stop_on_signals(stop)
+for _ in range(3):
+    os.kill(os.getpid(), signal.SIGINT)
+    assert stop.wait(10)
+    time.sleep(0.1)
+"""
+
+
+def test_a_person_may_press_ctrl_c_again_while_it_ends(home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AGAIN], env=environment(home), capture_output=True, text=True,
+        timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_without_a_desktop_the_tray_only_says_so(home: Path) -> None:
     with program(home, "--tray") as said:
         wait_until(lambda: "no graphical session here" in said.read_text())
