@@ -20,6 +20,7 @@ from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKi
 
 _INDEX_RANGE = 0x10000
 _MODIFIERS = range(0xE0, 0xE8)  # HID usages of keys that type nothing
+_FIRST_OWN_MACRO = 16  # of the keymap, which may type; below are the companion keys
 
 
 class KeyFeed:
@@ -89,6 +90,8 @@ class KeyFeed:
             case RecordKind.KEY:
                 return self._key(record, now)
             case RecordKind.MACRO if record.pressed:
+                if record.row >= _FIRST_OWN_MACRO:
+                    self._typed()
                 return MacroTriggered(record.row, record.device_ms, now)
             case RecordKind.CAPTURE if record.pressed:
                 self._capture = record

@@ -85,6 +85,17 @@ def test_a_key_between_the_picture_and_its_offer_costs_the_offer_and_nothing_els
     assert accept(lab) == "en"
 
 
+@pytest.mark.parametrize(("number", "typed"), [(16, ""), (146, ""), (0, "hen"), (4, "hen")])
+def test_a_macro_of_the_keymap_may_type_and_a_companion_key_does_not(
+    number: int, typed: str
+) -> None:
+    lab = offering()
+    lab.core.macro_event(number, True, lab.ms)
+    lab.core.task(lab.ms)
+    lab.run(0.2)
+    assert accept(lab) == typed
+
+
 def test_a_modifier_alone_takes_nothing_back() -> None:
     lab = offering()
     lab.press(Usage.LEFT_SHIFT)

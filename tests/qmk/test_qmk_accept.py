@@ -134,6 +134,20 @@ def offer_report(keyboard: FakeBoard, seq: int) -> bytes:
     return with_right_crc(report)
 
 
+@pytest.mark.parametrize(
+    ("code", "typed"), [(0x04, ""), (0x7703, ""), (0xE1, " brown"), (0x5220, "")],
+    ids=["a", "VIA macro", "shift", "layer"],
+)  # fmt: skip
+def test_a_key_or_macro_since_takes_the_offer_back(
+    keyboard: FakeBoard, code: int, typed: str
+) -> None:
+    show_offer(keyboard)
+    keyboard.tap(1, 1, code)
+    keyboard.turn(times=5)
+    keyboard.events(8)
+    assert accepted(keyboard) == typed
+
+
 def test_characters_under_the_status_glyph_are_not_typed(keyboard: FakeBoard) -> None:
     keyboard.show("0123456789abcdefghijk")
     offer(keyboard, 0, 15, 6)

@@ -89,7 +89,7 @@ void thock_offer_reset(thock_t *core)
     core->offer_count = 0;
 }
 
-/* Modifiers (HID usages E0..E7) type nothing. */
+/* Modifiers (HID usages E0..E7) type nothing. A macro may type anything; it comes here as 0. */
 void thock_offer_outdated(thock_t *core, uint16_t keycode)
 {
     if (keycode < 0xE0 || keycode > 0xE7) {

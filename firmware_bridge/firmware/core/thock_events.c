@@ -59,7 +59,10 @@ static uint8_t spare_places(const thock_t *core)
 bool thock_press_waits(const thock_t *core)
 {
     for (uint8_t i = 0; i < core->ring_count; i++) {
-        if ((core->ring[place_after(core->ring_head, i)][0] & 0x0F) == (THOCK_EVENT_KEY | 1)) {
+        const uint8_t *event = core->ring[place_after(core->ring_head, i)];
+        uint8_t kind = event[0] & 0x0F;
+
+        if (kind == (THOCK_EVENT_KEY | 1) || (kind == (THOCK_EVENT_MACRO | 1) && event[1] >= THOCK_FIRST_OWN_MACRO)) {
             return true;
         }
     }
@@ -77,6 +80,9 @@ bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycod
 
 bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
 {
+    if (pressed && number >= THOCK_FIRST_OWN_MACRO) {
+        thock_offer_outdated(core, 0);
+    }
     return thock_put_event(core, THOCK_FEATURE_MACROS, spare_places(core),
                            (uint8_t)(THOCK_EVENT_MACRO | (pressed ? 1 : 0)), number, 0, 0, now_ms);
 }
@@ -170,7 +176,10 @@ bool thock_key_event(thock_t *core, uint8_t row, uint8_t column, uint16_t keycod
 
 bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now_ms)
 {
-    (void)core, (void)number, (void)pressed, (void)now_ms;
+    (void)now_ms;
+    if (pressed && number >= THOCK_FIRST_OWN_MACRO) {
+        thock_offer_outdated(core, 0);
+    }
     return false;
 }
 

@@ -44,6 +44,7 @@ enum { THOCK_WANT_CAPTURE = 4, THOCK_WANT_ACCEPT = 8 };
 /* The kind byte of an event: bit 0 pressed, bits 3..1 one of these, bit 4 captured. */
 enum { THOCK_EVENT_KEY = 0 << 1, THOCK_EVENT_MACRO = 1 << 1, THOCK_EVENT_CAPTURE = 2 << 1, THOCK_EVENT_ACCEPT = 3 << 1 };
 #define THOCK_EVENT_CAPTURED 0x10
+#define THOCK_FIRST_OWN_MACRO 16 /* macros of the keymap, which may type; below are the companion keys */
 
 enum {
     THOCK_DONE = 0, /* not on the wire: the frame gets ACK */
@@ -100,7 +101,7 @@ void thock_offer_outdated(thock_t *core, uint16_t keycode);
 /* Another picture was completed: it knows of all keys but those in the ring. */
 void thock_offer_renewed(thock_t *core);
 
-/* thock_events.c: whether the ring holds a press of a key. */
+/* thock_events.c: whether the ring holds a press of a key or of a macro of the keymap. */
 bool thock_press_waits(const thock_t *core);
 
 bool thock_display_fits(const thock_config_t *config);

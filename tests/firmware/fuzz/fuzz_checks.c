@@ -93,7 +93,9 @@ bool press_waits(const bench_t *bench)
     const thock_t *core = bench->core;
 
     for (unsigned i = 0; i < core->ring_count; i++) {
-        if ((core->ring[(core->ring_head + i) % THOCK_RING_SIZE][0] & 0x0F) == 1) {
+        const uint8_t *event = core->ring[(core->ring_head + i) % THOCK_RING_SIZE];
+
+        if ((event[0] & 0x0F) == 1 || ((event[0] & 0x0F) == 3 && event[1] >= 16)) {
             return true;
         }
     }

@@ -15,6 +15,13 @@ static void check_taken(bench_t *bench, uint8_t count, bool wanted, bool taken, 
     }
 }
 
+/* What was offered is about the text before this key. */
+static void outdate_offer(bench_t *bench)
+{
+    bench->offered = 0;
+    bench->typed_since = true;
+}
+
 static void press_key(bench_t *bench)
 {
     thock_t *core = bench->core;
@@ -29,13 +36,15 @@ static void press_key(bench_t *bench)
 
     if (kind == 0) {
         taken = thock_macro_event(core, row, pressed, bench->now);
+        if (pressed && row >= 16) { /* a macro of the keymap, which may type */
+            outdate_offer(bench);
+        }
     } else if (bench->capturing || kind == 1) {
         taken = thock_captured_key_event(core, row, column, code, pressed, bench->now);
     } else {
         taken = thock_key_event(core, row, column, code, pressed, bench->now);
         if (pressed && (code < 0xE0 || code > 0xE7)) {
-            bench->offered = 0; /* what was offered is about the text before this key */
-            bench->typed_since = true;
+            outdate_offer(bench);
         }
     }
     check_taken(bench, count, wanted, taken, bench->capturing);
