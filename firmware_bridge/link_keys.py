@@ -19,7 +19,9 @@ from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
 from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind, first_press
 
 _INDEX_RANGE = 0x10000
-_MODIFIERS = range(0xE0, 0xE8)  # HID usages of keys that type nothing
+# Keys that type nothing by themselves: modifiers (HID usages) and layer keys (QMK keycodes).
+_MODIFIERS = range(0xE0, 0xE8)
+_LAYER_KEYS = range(0x4000, 0x5300)
 _FIRST_OWN_MACRO = 16  # of the keymap, which may type; below are the companion keys
 
 
@@ -109,7 +111,8 @@ class KeyFeed:
         place = (record.row, record.column)
         if record.pressed:
             self._down[place] = record
-            if not record.captured and record.keycode not in _MODIFIERS:
+            code = record.keycode
+            if not (record.captured or code in _MODIFIERS or code in _LAYER_KEYS):
                 self._typed()
             return _key_event(KeyPressed, record, now)
         self._down.pop(place, None)

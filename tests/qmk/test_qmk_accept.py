@@ -135,8 +135,8 @@ def offer_report(keyboard: FakeBoard, seq: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("code", "typed"), [(0x04, ""), (0x7703, ""), (0xE1, " brown"), (0x5220, "")],
-    ids=["a", "VIA macro", "shift", "layer"],
+    ("code", "typed"), [(0x04, ""), (0x7703, ""), (0xE1, " brown"), (0x5220, " brown"), (0x4104, " brown")],
+    ids=["a", "VIA macro", "shift", "layer", "layer-tap, held"],
 )  # fmt: skip
 def test_a_key_or_macro_since_takes_the_offer_back(
     keyboard: FakeBoard, code: int, typed: str

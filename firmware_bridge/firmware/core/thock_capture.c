@@ -89,10 +89,14 @@ void thock_offer_reset(thock_t *core)
     core->offer_count = 0;
 }
 
-/* Modifiers (HID usages E0..E7) type nothing. A macro may type anything; it comes here as 0. */
+/* Modifiers (HID usages E0..E7) and layer keys (QMK 4000..52FF) type nothing by themselves, and a person may need one to
+ * reach the accept key. A macro may type anything; it comes here as 0. */
 void thock_offer_outdated(thock_t *core, uint16_t keycode)
 {
-    if (keycode < 0xE0 || keycode > 0xE7) {
+    bool is_modifier = keycode >= 0xE0 && keycode <= 0xE7;
+    bool is_layer_key = keycode >= 0x4000 && keycode <= 0x52FF;
+
+    if (!is_modifier && !is_layer_key) {
         thock_offer_reset(core);
         core->typed_since = true;
     }

@@ -43,7 +43,7 @@ static void press_key(bench_t *bench)
         taken = thock_captured_key_event(core, row, column, code, pressed, bench->now);
     } else {
         taken = thock_key_event(core, row, column, code, pressed, bench->now);
-        if (pressed && (code < 0xE0 || code > 0xE7)) {
+        if (pressed && (code < 0xE0 || code > 0xE7) && (code < 0x4000 || code > 0x52FF)) {
             outdate_offer(bench);
         }
     }
