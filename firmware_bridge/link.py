@@ -194,11 +194,15 @@ class Link(DeviceThread):
     def _react(self, incoming: bytes, session: Session, transport: Transport, now: float) -> None:
         """Do what a reflex asks for at this report, before anything else is done with it."""
         press = session.first_press(incoming)
-        plan = None if press is None else self._reflex.react(*press, now)
+        if press is None:
+            return
+        is_set_off, plan = self._reflex.react(*press, now)
         report = None if plan is None else session.carry_out(plan, now)
         if report is not None:
             transport.write(report)
             session.written(self._clock())
+        elif is_set_off:
+            self._write(session, transport, now)
 
     def _tell(self, event: BridgeEvent) -> None:
         self._reflex.told(event)

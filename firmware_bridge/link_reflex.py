@@ -73,17 +73,22 @@ class ReflexArc:
             plan = plan_for(Picture(reflex.frame))
             self._planned = None if plan is None else (reflex, plan)
 
-    def react(self, kind: RecordKind, code: int, now: float) -> Plan | None:
-        """This press is the next event, and nobody knows of it yet: the plan for its reflex, if it has one."""
+    def react(self, kind: RecordKind, code: int, now: float) -> tuple[bool, Plan | None]:
+        """This press is the next event, and nobody knows of it yet.
+
+        Whether it set the reflex off, so that its picture is wanted now; and the plan for it, if there was
+        time for one.
+        """
         with self._lock:
             reflex, planned = self._reflex, self._planned
-            if reflex is None or planned is None or planned[0] is not reflex:
-                return None
-            if reflex.after is not self._newest or not reflex.is_set_off_by(kind, code):
-                return None
+            if reflex is None or reflex.after is not self._newest:
+                return False, None
+            if not reflex.is_set_off_by(kind, code):
+                return False, None
             self._reflex = self._planned = None
-            is_new = self._display.want(planned[1].picture, now, at_once=True)
-            return planned[1] if is_new else None
+            plan = planned[1] if planned is not None and planned[0] is reflex else None
+            picture = Picture(reflex.frame) if plan is None else plan.picture
+            return self._display.want(picture, now, at_once=True), plan
 
     def told(self, event: BridgeEvent) -> None:
         """`event` is about to be told: a reflex that was set without knowing it is void."""

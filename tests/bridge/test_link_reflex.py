@@ -146,7 +146,8 @@ def test_reflexes_keep_to_twenty_updates_a_second(lab: ReflexLab) -> None:
     assert 30 <= len(lab.last_texts()) <= 42
 
 
-def test_a_picture_that_does_not_fit_is_no_reflex(lab: ReflexLab) -> None:
+@pytest.mark.expected_log("not shown: a bitmap of 8x8")
+def test_a_picture_that_does_not_fit_is_refused_as_any_other(lab: ReflexLab) -> None:
     frame = BitmapFrame(8, 8, bytes(8))
     lab.link.set_reflex(Reflex(frame, ENTER, frozenset(), lab.told[-1]))
     lab.keyboard.press(Usage.ENTER)
@@ -165,6 +166,18 @@ def test_set_while_the_display_changes_it_is_ready_when_that_is_over(lab: Reflex
     lab.keyboard.press(Usage.ENTER)
     lab.turns(1)
     assert lab.last_texts() == ["reply"]
+
+
+def test_without_time_for_a_plan_it_is_shown_all_the_same(lab: ReflexLab) -> None:
+    reflex = Reflex(TextFrame(("reply",)), ENTER, frozenset(), lab.told[-1])
+    told = len(lab.told)
+    # Both come while the link waits for the next report.
+    lab.meanwhile += [
+        lambda: lab.link.set_reflex(reflex),
+        lambda: lab.keyboard.press(Usage.ENTER),
+    ]
+    lab.turns(1)
+    assert lab.texts == [("reply", told)]
 
 
 def test_it_works_through_a_running_link_that_is_told_by_another_thread() -> None:

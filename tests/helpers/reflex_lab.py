@@ -54,7 +54,7 @@ class ReflexLab:
         self.now = 1000.0
         self.told: list[BridgeEvent] = []
         self.row = ""  # the first row of the display
-        self.meanwhile: deque[Callable[[], None]] = deque()  # happens while the link waits
+        self.meanwhile: deque[Callable[[], object]] = deque()  # happens while the link waits
         self.texts: list[tuple[str, int]] = []
         self.keyboard = VirtualKeyboard(BoardConfig(), lambda: self.now)
         self.transport = WatchedTransport(VirtualTransport(self.keyboard), self)

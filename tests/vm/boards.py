@@ -22,6 +22,7 @@ from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.firmware.virtual_board import VirtualBoard
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.lights.overlay import Rgb
+from firmware_bridge.protocol.frames import FrameType
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 from tests.vm.ports import GadgetPort, Port, UhidPort, UsbNames
@@ -38,6 +39,8 @@ class Firmware:
         self._port: Port | None = None
         self._echo: Callable[[bytes], bytes] | None = None
         self._unplug_at = 0
+        self._key_sent_at: float | None = None
+        self._answers: list[float] = []
         self.reports = 0
         self.restart()
 
@@ -73,6 +76,11 @@ class Firmware:
     def answer_with(self, echo: bool) -> None:
         """Return every report as it came instead of running the core: what a bare loop is measured with."""
         self._echo = (lambda report: report) if echo else None
+
+    def answers(self) -> list[float]:
+        """Seconds from each report with keys to the first one for the display after it, since the last call."""
+        answers, self._answers = self._answers, []
+        return answers
 
     def key(self, keycode: int, pressed: bool) -> bool:
         """A key goes down or up: an event for Thock, and a report of the key interface as ever."""
@@ -141,6 +149,10 @@ class Firmware:
 
     def _take(self, report: bytes) -> None:
         self.reports += 1
+        is_display = len(report) > 2 and report[2] & 0x0F in (FrameType.TEXT, FrameType.BITMAP)
+        if is_display and self._key_sent_at is not None:
+            self._answers.append(time.perf_counter() - self._key_sent_at)
+            self._key_sent_at = None
         if self.reports == self._unplug_at:
             self.unplug()
         elif self._port is not None:
@@ -151,6 +163,8 @@ class Firmware:
                 self._raw.core.task(_now_ms())
 
     def _send(self, report: bytes) -> bool:
+        if report[2] & 0x0F == FrameType.KEY:
+            self._key_sent_at = time.perf_counter()
         return self._port is not None and self._port.send(report)
 
     def _take_serial(self, descriptor: int) -> None:
@@ -272,6 +286,11 @@ class Board:
 
     def forget(self) -> None:
         self._call("forget")
+
+    def answers(self) -> list[float]:
+        """See `Firmware.answers`: measured at the keyboard's end."""
+        answers: list[float] = self._call("answers")
+        return answers
 
     def press(self, keycode: int) -> bool:
         return bool(self._call("key", keycode, True))
