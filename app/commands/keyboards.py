@@ -91,16 +91,20 @@ def find_chosen(candidates: Sequence[Candidate], name: str) -> DeviceIdentity:
     Raises:
         click.ClickException: there is none, or more than one.
     """
-    fitting = {
+    fitting = _fitting(candidates, name)
+    if len(fitting) != 1:
+        number = "more than one device is" if fitting else "no device is"
+        raise click.ClickException(f"{number} {name!r}; `thock devices --all` lists them by place.")
+    return fitting.pop()
+
+
+def _fitting(candidates: Sequence[Candidate], name: str) -> set[DeviceIdentity]:
+    return {
         c.identity
         for c in candidates
         if name in (c.identity.location, c.identity.serial, c.path)
         and (c.matches or c.identity.transport == SERIAL)
     }
-    if len(fitting) != 1:
-        number = "more than one device is" if fitting else "no device is"
-        raise click.ClickException(f"{number} {name!r}; `thock devices --all` lists them by place.")
-    return fitting.pop()
 
 
 @contextmanager
@@ -122,10 +126,11 @@ def any_keyboard(
     lights: LightsSettings, chosen: str = "", wrap: Callable[[Transport], Transport] = lambda t: t
 ) -> Iterator[Callable[[Listener], AnyKeyboard]]:
     """As `real_keyboard`; while no keyboard has the module, the lights of one that has none are used, as far
-    as `lights` say. They are set back before the computer sleeps.
+    as `lights` say. They are set back before the computer sleeps. A chosen keyboard that is not plugged in
+    is waited for.
     """
     with device_list() as watch, ExitStack() as end:
-        opener = _opener(watch, chosen)
+        opener = _patient_opener(watch, chosen)
         lights_opener = system_lights_opener(load_hid_library(), watch, opener, lock_folder())
         store = BaselineStore(lights_file())
 
@@ -165,6 +170,19 @@ def make_openrgb(lights: LightsSettings) -> OpenRgbLights:
 def _opener(watch: DeviceWatch, chosen: str) -> DeviceOpener:
     selected = find_chosen(candidates_of(watch), chosen) if chosen else None
     return system_opener(load_hid_library(), watch, selected, lock_folder())
+
+
+def _patient_opener(watch: DeviceWatch, chosen: str) -> DeviceOpener:
+    if not chosen:
+        return _opener(watch, chosen)
+
+    def select(candidates: Sequence[Candidate]) -> DeviceIdentity | None:
+        fitting = _fitting(candidates, chosen)
+        return fitting.pop() if len(fitting) == 1 else None
+
+    if select(candidates_of(watch)) is None:
+        _log.warning("no device is %r yet; `thock devices --all` lists them by place.", chosen)
+    return system_opener(load_hid_library(), watch, locks=lock_folder(), select=select)
 
 
 def _make_link(

@@ -17,7 +17,7 @@ from app.commands.keyboards import any_keyboard, virtual_keyboard
 from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
 from app.companion.core import Mailbox
-from app.companion.lights_port import AnyKeyboard, Listener
+from app.companion.lights_port import Listener
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
 from app.config.paths import log_folder, runtime_folder
@@ -25,9 +25,9 @@ from app.config.store import SettingsStore
 from app.ipc.protocol import IpcError
 from app.lifecycle.engine_switch import chosen_model
 from app.lifecycle.followers import LogLevelFollower
-from app.lifecycle.host import HostState
 from app.lifecycle.instance import RunningAlreadyError, show_running
-from app.lifecycle.program import MakeKeyboard, ProgramOptions, run_program, stop_on_signals
+from app.lifecycle.keyboard_switch import KeyboardSwitch, OpenKeyboard
+from app.lifecycle.program import ProgramOptions, run_program, stop_on_signals
 from app.log import forbid_core_dumps, set_up_file_logging, set_up_logging
 from app.settings import LightsSettings, ModeName
 from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient
@@ -90,28 +90,31 @@ def command(
         overrides["engine"] = engine
     if from_stdin:
         sys.exit(_answer_lines(overrides, _engine_argv(engine)))
+    if keyboard is not None:
+        overrides["keyboard"] = keyboard
     store = SettingsStore()
-    chosen = keyboard or store.load().settings.keyboard
+    stored = store.load().settings
+    keyboards = KeyboardSwitch(_open_keyboard, keyboard or stored.keyboard, stored.lights)
+    listeners = (keyboards.follow,) if log_level else (keyboards.follow, LogLevelFollower())
     say = _to_stderr
     _log_to_file(say)
     stop = threading.Event()
     stop_on_signals(stop)
     try:
-        with _keyboard(chosen, store.load().settings.lights) as (make_keyboard, name, follow):
-            options = ProgramOptions(
-                runtime=runtime_folder(),
-                make_keyboard=make_keyboard,
-                keyboard_name=name,
-                store=store,
-                overrides=overrides,
-                engine_argv=_engine_argv(engine),
-                find_model=(lambda _: Path("fake")) if engine == "fake" else chosen_model,
-                with_tray=tray,
-                say=say,
-                subscribers=() if tray else (_Reporter(),),
-                listeners=(follow,) if log_level else (follow, LogLevelFollower()),
-            )
-            run_program(options, stop)
+        options = ProgramOptions(
+            runtime=runtime_folder(),
+            make_keyboard=keyboards.heard_by,
+            keyboard_name=lambda: keyboards.name,
+            store=store,
+            overrides=overrides,
+            engine_argv=_engine_argv(engine),
+            find_model=(lambda _: Path("fake")) if engine == "fake" else chosen_model,
+            with_tray=tray,
+            say=say,
+            subscribers=() if tray else (_Reporter(),),
+            listeners=listeners,
+        )
+        run_program(options, stop)
     except RunningAlreadyError as error:
         _show_the_other(error)
     except (IpcError, OSError) as error:
@@ -148,31 +151,25 @@ def _answer_lines(overrides: dict[str, Any], engine_argv: tuple[str, ...]) -> in
 
 
 @contextmanager
-def _keyboard(
-    chosen: str, lights: LightsSettings
-) -> Iterator[tuple[MakeKeyboard, Callable[[], str], Callable[[HostState], None]]]:
-    """The chosen keyboard, its name once there is one, and how it follows the settings."""
+def _open_keyboard(
+    chosen: str, lights: LightsSettings, listener: Listener
+) -> Iterator[OpenKeyboard]:
+    """As the setting `keyboard` says."""
     if chosen == "virtual":
-        yield virtual_keyboard(VirtualKeyboard()), lambda: _VIRTUAL_NAME, lambda _state: None
+        link = virtual_keyboard(VirtualKeyboard())(listener)
+        yield OpenKeyboard(link, lambda: _VIRTUAL_NAME, lambda _lights: None)
         return
-    made: list[AnyKeyboard] = []
     newest: list[Transport] = []
 
     def note(transport: Transport) -> Transport:
         newest[:] = [transport]
         return transport
 
-    with any_keyboard(lights, "" if chosen == "auto" else chosen, note) as make_any:
-
-        def make(listener: Listener) -> AnyKeyboard:
-            made.append(make_any(listener))
-            return made[-1]
-
-        def follow(state: HostState) -> None:
-            for keyboard in made:
-                keyboard.configure(state.settings.lights)
-
-        yield make, lambda: newest[0].identity.product if newest else "", follow
+    with any_keyboard(lights, "" if chosen == "auto" else chosen, note) as make:
+        keyboard = make(listener)
+        yield OpenKeyboard(
+            keyboard, lambda: newest[0].identity.product if newest else "", keyboard.configure
+        )
 
 
 def _log_to_file(say: Callable[[str], None]) -> None:

@@ -69,7 +69,7 @@ class Settings(Group):
         default="auto", min_length=1, max_length=256,
         title="Keyboard",
         description="auto: the first keyboard with the Thock module. virtual: one inside this program. "
-        "Else the place, serial number or path of a device. Takes effect at the next start.",
+        "Else the place, serial number or path of a device.",
         json_schema_extra={"page": Page.KEYBOARD},
     )  # fmt: skip
     layout: Annotated[str, AfterValidator(known_layout)] = Field(

@@ -71,17 +71,20 @@ class DeviceOpener:
         make_transport: Callable[[Candidate], Transport],
         *,
         selected: DeviceIdentity | None = None,
+        select: Callable[[Sequence[Candidate]], DeviceIdentity | None] | None = None,
         is_claimed: Callable[[int, int], bool] = lambda vendor, product: False,
         node_watch: NodeWatch | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`candidates` gives the newest list (`DeviceWatch.candidates`). `is_claimed` tells whether another
+        """`candidates` gives the newest list (`DeviceWatch.candidates`). `select` finds the board to open
+        among them, once and for all, if that may not be there yet. `is_claimed` tells whether another
         program took such a USB device (vendor, product) from the system. `node_watch` is for systems with
         device nodes.
         """
         self._candidates = candidates
         self._make_transport = make_transport
         self._selected = selected
+        self._select = select
         self._is_claimed = is_claimed
         self._node_watch = node_watch
         self._clock = clock
@@ -142,6 +145,10 @@ class DeviceOpener:
 
     def _wanted(self, present: Sequence[Candidate]) -> list[Candidate]:
         """What may be the keyboard, the likeliest first."""
+        if self._selected is None and self._select is not None:
+            self._selected = self._select(present)
+            if self._selected is None:
+                return []
         if self._selected is not None:
             # A person may choose a serial port that does not say what it is.
             open_to = [c for c in present if c.matches or c.identity.transport == SERIAL]
@@ -193,7 +200,7 @@ class DeviceOpener:
         if problems:
             return problems[0]
         name = "The chosen keyboard"
-        if self._selected is None:
+        if self._selected is None and self._select is None:
             name = "No keyboard with the Thock module"
         return DeviceGoneError(f"{name} was not found.", " ".join(rejected))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -48,11 +49,15 @@ def system_opener(
     watch: DeviceWatch,
     selected: DeviceIdentity | None = None,
     locks: Path | None = None,
+    select: Callable[[Sequence[Candidate]], DeviceIdentity | None] | None = None,
 ) -> DeviceOpener:
-    """Opens the chosen keyboard, or the first with the Thock module. `locks`: see `make_transport`."""
+    """Opens the chosen keyboard, or the first with the Thock module.
+
+    `locks`: see `make_transport`; `select`: see `DeviceOpener`.
+    """
     return DeviceOpener(
         watch.candidates, partial(make_transport, library, locks=locks), selected=selected,
-        is_claimed=is_claimed if _ON_LINUX else lambda vendor, product: False,
+        select=select, is_claimed=is_claimed if _ON_LINUX else lambda vendor, product: False,
         node_watch=system_node_watch(watch),
     )  # fmt: skip
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 from app.commands.keyboards import any_keyboard, lock_folder
@@ -134,11 +133,20 @@ def test_the_chosen_keyboard_may_be_one_for_lights_only(shelf: Shelf) -> None:
         wait_until(lambda: any(write[:2] == b"\x07\x41" for write in chosen.writes))
         assert keyboard.stop()
     assert others.writes == []
-    with (
-        pytest.raises(click.ClickException, match="no device"),
-        any_keyboard(LightsSettings(), chosen="nowhere"),
-    ):
-        pass
+
+
+@pytest.mark.expected_log("no device is 'Thock on VIA 12' yet")
+def test_a_chosen_keyboard_that_is_not_plugged_in_is_waited_for(shelf: Shelf) -> None:
+    others = shelf.plug("VIA 12")
+    events: list[BridgeEvent] = []
+    with any_keyboard(LightsSettings(), chosen="Thock on VIA 12") as make:
+        keyboard = make(events.append)
+        keyboard.start()
+        shelf.plug("Thock on VIA 12")
+        wait_until(lambda: list(ready(events)))
+        assert keyboard.stop()
+    assert set(shelf.opened) == {"Thock on VIA 12"}
+    assert others.writes == []
 
 
 @pytest.mark.expected_log("no locks on keyboards")
