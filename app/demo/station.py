@@ -158,5 +158,6 @@ class DemoStation:
             latency = state.latency
             if latency is not None and latency.request != self._last_request:
                 self._last_request = latency.request
-                self.latency.record(f"{latency.mode}: key to answer", latency.milliseconds / 1e3)
+                name = "ready answer" if latency.is_ready else "answer"
+                self.latency.record(f"{latency.mode}: key to {name}", latency.milliseconds / 1e3)
             self._changed.notify_all()
