@@ -61,7 +61,7 @@ class Door:
         self.address = str(self._listener.address)
         self._closing = threading.Event()
         self._visitor: Connection | None = None
-        self._admitted: queue.SimpleQueue[Connection] = queue.SimpleQueue()
+        self._admitted: queue.Queue[Connection] = queue.Queue()
         self._usher = threading.Thread(target=self._admit, name="engine-door", daemon=True)
         self._usher.start()
 

@@ -21,6 +21,7 @@ from app.companion.state import CompanionState
 from app.settings import Settings
 from engine.client import EngineState
 from engine.failures import name_of_error
+from firmware_bridge.inbox import Inbox
 
 # After an error, time-driven work waits this long, so that one that comes back does not spin.
 REST_S = 1.0
@@ -34,7 +35,7 @@ class Mailbox:
     """Messages to the companion in the order of their arrival. Any thread may post."""
 
     def __init__(self) -> None:
-        self._queue: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._queue: Inbox[Message] = Inbox()
 
     def post(self, message: Message) -> None:
         """Leave a message; returns at once. Fits `Link`'s listener and `EngineClient`'s `on_event`."""

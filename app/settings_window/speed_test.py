@@ -45,7 +45,7 @@ def measure_speed(
     Raises:
         SpeedTestError: the child or the model failed.
     """
-    events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+    events: queue.Queue[Event] = queue.Queue()
     failures: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def note(state: EngineState, detail: str) -> None:
@@ -70,7 +70,7 @@ def measure_speed(
 
 
 def _wait(
-    events: queue.SimpleQueue[Event],
+    events: queue.Queue[Event],
     failures: queue.SimpleQueue[str],
     still_wanted: Callable[[], object],
     kind: type,

@@ -155,7 +155,7 @@ class _Exchange:
         self._socket: socket.socket | None = None
         self._left = False
         # Lines; then None at the end, the status of a refusal, or what went wrong.
-        self.pieces: queue.SimpleQueue[bytes | int | Exception | None] = queue.SimpleQueue()
+        self.pieces: queue.Queue[bytes | int | Exception | None] = queue.Queue()
 
     def start(self, method: str, path: str, payload: bytes | None, headers: dict[str, str]) -> None:
         """Send the request; everything else comes through `pieces`."""

@@ -21,6 +21,7 @@ from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.firmware.virtual_board import VirtualBoard
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
+from firmware_bridge.inbox import Inbox
 from firmware_bridge.lights.overlay import Rgb
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.base import DeviceIdentity
@@ -195,7 +196,7 @@ class VirtualKeyboard:
         self._on_send(report)
         taken = False
         for handle in self._handles:
-            if handle._inbox.qsize() < IN_QUEUE_REPORTS:
+            if len(handle._inbox) < IN_QUEUE_REPORTS:
                 handle._inbox.put(report)
                 taken = True
         return taken
@@ -208,7 +209,7 @@ class VirtualTransport:
         self._keyboard = keyboard
         self._identity = DeviceIdentity("virtual", location=name, product="Thock virtual keyboard")
         # None: the reader is to look up. A queue of the interpreter's own, which wakes its reader soonest.
-        self._inbox: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._inbox: Inbox[bytes | None] = Inbox()
         self._gone = True
         self._woken = False
 
@@ -235,7 +236,7 @@ class VirtualTransport:
             if not keyboard.plugged:
                 raise DeviceGoneError("the virtual keyboard is unplugged")
             if self not in keyboard._handles:
-                self._inbox = queue.SimpleQueue()
+                self._inbox = Inbox()
                 if self._woken:
                     self._inbox.put(None)
                 self._gone = False
@@ -271,7 +272,7 @@ class VirtualTransport:
     def close(self) -> None:
         with self._keyboard._lock:
             self._gone = True
-            self._inbox = queue.SimpleQueue()
+            self._inbox = Inbox()
             if self in self._keyboard._handles:
                 self._keyboard._handles.remove(self)
 

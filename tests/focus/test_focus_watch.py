@@ -18,7 +18,7 @@ class ScriptedSource:
     """Tells what was put in; an empty queue waits."""
 
     def __init__(self, *names: str | None) -> None:
-        self.names: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.names: queue.Queue[str | None] = queue.Queue()
         for name in names:
             self.names.put(name)
         self.current: str | None = ""
@@ -40,8 +40,8 @@ class ScriptedSource:
         self.closed = True
 
 
-def watch(open_source: Callable[[], FocusSource]) -> tuple[FocusWatch, queue.SimpleQueue[str]]:
-    heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+def watch(open_source: Callable[[], FocusSource]) -> tuple[FocusWatch, queue.Queue[str]]:
+    heard: queue.Queue[str] = queue.Queue()
     return FocusWatch(heard.put, open_source), heard
 
 

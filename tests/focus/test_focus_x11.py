@@ -63,7 +63,7 @@ def bring_to_front(display: Display, window: int) -> None:
 def test_each_window_that_comes_to_the_front_is_named_by_its_class(server: XServer) -> None:
     display = Display(server.name)
     editor, browser = make_window(display, "Editor"), make_window(display, "Browser")
-    heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+    heard: queue.Queue[str] = queue.Queue()
     focus = FocusWatch(heard.put, lambda: XFocus(server.name))
     focus.start()
     assert heard.get(timeout=5) == ""
@@ -80,7 +80,7 @@ def test_each_window_that_comes_to_the_front_is_named_by_its_class(server: XServ
 def test_a_server_that_goes_away_ends_the_watch(server: XServer) -> None:
     display = Display(server.name)
     bring_to_front(display, make_window(display, "Editor"))
-    heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+    heard: queue.Queue[str] = queue.Queue()
     focus = FocusWatch(heard.put, lambda: XFocus(server.name))
     focus.start()
     assert heard.get(timeout=5) == "Editor"

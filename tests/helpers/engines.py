@@ -40,7 +40,7 @@ class Talk:
 
     def __init__(self, send: Callable[[Command], None]) -> None:
         self.send = send
-        self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self.events: queue.Queue[Event] = queue.Queue()
         self._numbers = iter(range(1, 1_000_000))
 
     def number(self) -> int:
@@ -125,7 +125,7 @@ class Supervised(Talk):
             clock=clock,
         )
         super().__init__(self.client.send)  # type: ignore[arg-type]
-        self.states: queue.SimpleQueue[tuple[EngineState, str]] = queue.SimpleQueue()
+        self.states: queue.Queue[tuple[EngineState, str]] = queue.Queue()
 
     def until(self, state: EngineState) -> str:
         """Wait for `state`; gives the reason that came with it."""
