@@ -57,6 +57,7 @@ class ReflexArc:
         """Replace the reflex; whether there is one to plan for."""
         with self._lock:
             self._reflex = reflex
+            self._planned = None
         return reflex is not None
 
     @property
