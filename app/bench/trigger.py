@@ -10,6 +10,7 @@ not share a processor with us.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from app.companion.ready import ReadyStats
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
 from engine.client import EngineClient, EngineState
-from engine.messages import ReplyGrew
+from engine.messages import ReplyGrew, ReplyReady
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link import Link
@@ -44,13 +45,15 @@ class Shot:
     """One trigger. `is_hit`: the reply's first report went out before the engine said anything.
 
     `gap_s` is the time between the last key and the trigger, `seconds` from the trigger's report to the
-    reply's first report written, `keyboard_s` from the press of the trigger to its report.
+    reply's first report written, `keyboard_s` from the press of the trigger to its report. `ready_s` is how
+    long after the last key the reply's first token was there, NaN if it was not before the trigger.
     """
 
     gap_s: float
     is_hit: bool
     seconds: float
     keyboard_s: float = 0.0
+    ready_s: float = math.nan
 
 
 class BenchError(Exception):
@@ -65,6 +68,7 @@ class TriggerStation:
         self._settings = settings
         self._keyboard = VirtualKeyboard(BoardConfig(), on_send=self._note_sent)
         self._mailbox = _TimedMailbox()
+        self._last_press_at = math.nan
         self._sent_at: float | None = None
         self._written: list[float] = []
         self._engine = EngineClient(
@@ -112,6 +116,7 @@ class TriggerStation:
         still_down = self._type(trace)
         before = self._companion.state
         self._mailbox.replied_at = None
+        ready_s = self._mailbox.ready_at - self._last_press_at
         self._written.clear()
         self._sent_at = None
         pressed_at = time.perf_counter()
@@ -131,7 +136,10 @@ class TriggerStation:
         time.sleep(_REST_S)
         if self._companion.state.dropped:
             raise BenchError("the virtual keyboard lost keys")
-        return Shot(trace.trigger_gap_s, is_hit, written[0] - sent_at, sent_at - pressed_at)
+        return Shot(
+            trace.trigger_gap_s, is_hit, written[0] - sent_at, sent_at - pressed_at,
+            ready_s if ready_s > 0 else math.nan,
+        )  # fmt: skip
 
     def _type(self, trace: Trace) -> list[int]:
         """Presses and releases in their order; fast typists press a key before they let go of the last.
@@ -150,7 +158,12 @@ class TriggerStation:
         while events and events[0][0] <= at + trace.trigger_gap_s:
             due, _, usage, is_down = heapq.heappop(events)
             time.sleep(max(started + due - time.monotonic(), 0.0))
-            (self._keyboard.press if is_down else self._keyboard.release)(usage)
+            if is_down:
+                self._mailbox.ready_at = math.nan
+                self._last_press_at = time.perf_counter()
+                self._keyboard.press(usage)
+            else:
+                self._keyboard.release(usage)
         time.sleep(max(started + at + trace.trigger_gap_s - time.monotonic(), 0.0))
         return [usage for _, _, usage, _ in sorted(events)]
 
@@ -186,13 +199,16 @@ class _TimedTransport(WrappedTransport):
 
 
 class _TimedMailbox(Mailbox):
-    """Notes when the engine's first word about a question came in."""
+    """Notes when the engine's first word about a question came in, asked for or not."""
 
     replied_at: float | None = None
+    ready_at = math.nan
 
     def post(self, message: Message) -> None:
         if isinstance(message, ReplyGrew) and self.replied_at is None:
             self.replied_at = time.perf_counter()
+        elif isinstance(message, ReplyReady) and len(message.tokens) == 1:
+            self.ready_at = time.perf_counter()
         super().post(message)
 
 

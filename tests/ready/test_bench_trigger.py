@@ -52,12 +52,30 @@ def test_the_group_lists_its_commands_without_importing_them() -> None:
 
 
 def test_the_table_tells_hits_from_misses() -> None:
-    shots = (Shot(0.1, True, 2e-4, 1e-5), Shot(0.2, True, 3e-4, 2e-5), Shot(0.01, False, 0.05))
+    shots = (
+        Shot(0.1, True, 2e-4, 1e-5, 0.03),
+        Shot(0.2, True, 3e-4, 2e-5, 0.04),
+        Shot(0.01, False, 0.05),
+    )
     run = Run(90, shots, ReadyStats(2, 1, 100, 40))
     assert run.hit_rate == pytest.approx(2 / 3)
     head, line = table([run])
     numbers = line.replace("|", " ").split()
-    assert numbers == ["90", "3", "66.7%", "200", "300", "300", "320", "50", "50", "100", "40"]
+    assert numbers == [
+        "90",
+        "3",
+        "66.7%",
+        "200",
+        "300",
+        "300",
+        "320",
+        "50",
+        "50",
+        "30",
+        "40",
+        "100",
+        "40",
+    ]
     assert "wasted" in head
     whole = document([run], {"seed": 1})
     assert json.loads(json.dumps(whole)) == whole
