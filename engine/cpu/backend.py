@@ -7,7 +7,8 @@ the cache, h query heads, k key/value heads, g = h / k, e head_dim.
 A row's result must not depend on how many rows were computed with it. float32 rounding through 30
 layers alone moves the logits of SmolLM2-135M by 1e-4, so the matrix products are held to shapes for
 which the libraries take the same kernel: see engine/cpu/linear.py and the tiles below. Measured with
-oneDNN and MKL on x86-64 with AVX2, incremental and full prefill then give the same bits.
+oneDNN and MKL, incremental and full prefill then mostly give the same bits; on some processors a logit
+differs by some millionths of their range (seen: 1.2e-4 on an AMD EPYC).
 """
 
 from __future__ import annotations

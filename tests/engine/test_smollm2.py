@@ -90,10 +90,11 @@ def lead(logits: Logits) -> float:
 
 
 def test_row_by_row_equals_all_at_once(model: Loaded, prompts: list[list[int]]) -> None:
-    worst, differing = 0.0, 0
+    worst, extent, differing = 0.0, 0.0, 0
     rng = np.random.default_rng(1)
     for prompt in prompts[:3]:
         full = model.backend.forward_all(prompt, 0)
+        extent = max(extent, float(np.ptp(full)))
         start = int(rng.integers(1, 90))
         model.backend.forward(prompt[:start], 0)
         while start < LENGTH:
@@ -104,8 +105,8 @@ def test_row_by_row_equals_all_at_once(model: Loaded, prompts: list[list[int]]) 
                 (rows.argmax(axis=1) != full[start : start + count].argmax(axis=1)).sum()
             )
             start += count
-    print(f"\nlargest difference of a logit: {worst:.2e}")
-    assert worst <= 1e-4
+    print(f"\nlargest difference of a logit: {worst:.2e} of {extent:.1f}")
+    assert worst <= 1e-5 * extent  # bits of the processor's matrix routines
     assert differing == 0
 
 
@@ -150,7 +151,8 @@ def test_an_edited_text_equals_a_fresh_one(model: Loaded, prompts: list[list[int
         kept = session.logits.copy()
         session.forget()
         assert session.update(edited) == UpdateReport(0, len(edited))
-        np.testing.assert_allclose(kept, session.logits, atol=1e-4, rtol=0)
+        atol = 1e-5 * float(np.ptp(kept))
+        np.testing.assert_allclose(kept, session.logits, atol=atol, rtol=0)
         assert kept.argmax() == session.logits.argmax()
 
 
