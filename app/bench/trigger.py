@@ -19,12 +19,13 @@ from types import TracebackType
 
 from app.bench.typist import Trace
 from app.companion.core import Companion, Mailbox
+from app.companion.machine import MacroKey
 from app.companion.messages import Message
 from app.companion.ready import ReadyStats
 from app.companion.state import CompanionState
-from app.settings import ModeName, Settings
+from app.settings import ChatSettings, ModeName, Settings
 from engine.client import EngineClient, EngineState
-from engine.messages import ReplyGrew, ReplyReady
+from engine.messages import ReplyGrew, ReplyReady, SuggestionsReady
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link import Link
@@ -66,6 +67,7 @@ class TriggerStation:
     def __init__(self, model: Path, engine_argv: Sequence[str], settings: Settings) -> None:
         self._model = model
         self._settings = settings
+        self._is_chat = settings.mode is ModeName.CHAT
         self._keyboard = VirtualKeyboard(BoardConfig(), on_send=self._note_sent)
         self._mailbox = _TimedMailbox()
         self._last_press_at = math.nan
@@ -104,6 +106,10 @@ class TriggerStation:
         return self._companion.state.ready
 
     @property
+    def mode(self) -> ModeName:
+        return self._settings.mode
+
+    @property
     def model(self) -> str:
         return self._companion.state.model
 
@@ -120,11 +126,16 @@ class TriggerStation:
         self._written.clear()
         self._sent_at = None
         pressed_at = time.perf_counter()
-        self._keyboard.press(Usage.ENTER)
+        if self._is_chat:
+            self._keyboard.press(Usage.ENTER)
+        else:
+            self._keyboard.macro(MacroKey.ASK)
         state = self._wait(lambda s: s.answered > before.answered, _ANSWER_S)
         time.sleep(_LOOK_S)
         for usage in (*still_down, Usage.ENTER):
             self._keyboard.release(usage)
+        if not self._is_chat:
+            self._tap(Usage.RIGHT)  # ends the text: the next one begins empty
         self._wait(lambda s: not s.is_busy, _ANSWER_S)
         replied_at = self._mailbox.replied_at
         is_ready = state.latency is not None and state.latency.is_ready
@@ -140,6 +151,10 @@ class TriggerStation:
             trace.trigger_gap_s, is_hit, written[0] - sent_at, sent_at - pressed_at,
             ready_s if ready_s > 0 else math.nan,
         )  # fmt: skip
+
+    def _tap(self, usage: int) -> None:
+        self._keyboard.press(usage)
+        self._keyboard.release(usage)
 
     def _type(self, trace: Trace) -> list[int]:
         """Presses and releases in their order; fast typists press a key before they let go of the last.
@@ -205,14 +220,13 @@ class _TimedMailbox(Mailbox):
     ready_at = math.nan
 
     def post(self, message: Message) -> None:
-        if isinstance(message, ReplyGrew) and self.replied_at is None:
+        if isinstance(message, ReplyGrew | SuggestionsReady) and self.replied_at is None:
             self.replied_at = time.perf_counter()
         elif isinstance(message, ReplyReady) and len(message.tokens) == 1:
             self.ready_at = time.perf_counter()
         super().post(message)
 
 
-def chat_settings(settings: Settings) -> Settings:
-    """`settings` in chat mode, without a history: each question costs the same."""
-    chat = settings.chat.model_copy(update={"history_turns": 0, "max_tokens": 24})
-    return settings.model_copy(update={"mode": ModeName.CHAT, "chat": chat})
+def bench_settings(mode: ModeName) -> Settings:
+    """The usual ones, but for a chat without a history: each question costs the same."""
+    return Settings(mode=mode, chat=ChatSettings(history_turns=0, max_tokens=24))

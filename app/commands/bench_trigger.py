@@ -13,11 +13,11 @@ from pathlib import Path
 import click
 
 from app.bench.report import Run, document, table
-from app.bench.trigger import BenchError, TriggerStation, chat_settings
+from app.bench.trigger import BenchError, TriggerStation, bench_settings
 from app.bench.typist import Pause, Typist, questions
 from app.commands.options import DEFAULT_MODEL, model_path
 from app.companion.ready import ReadyStats
-from app.settings import Settings
+from app.settings import ModeName
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
 from firmware_bridge.keys.layout import load_layout
 
@@ -45,6 +45,11 @@ from firmware_bridge.keys.layout import load_layout
     show_default=True,
     help="Before the trigger. rhythm: it comes like the next key. think: after a hesitation.",
 )  # fmt: skip
+@click.option(
+    "--mode", type=click.Choice([ModeName.CHAT.value, ModeName.SUGGEST.value]),
+    default=ModeName.CHAT.value, show_default=True,
+    help="chat: a question and Enter. suggest: a text and the ask key, which shows how it goes on.",
+)  # fmt: skip
 @click.option("--seed", type=int, default=1, show_default=True, help="Of the typists.")
 @click.option(
     "--json", "json_file", type=click.Path(dir_okay=False, path_type=Path),
@@ -57,6 +62,7 @@ def command(
     wpm: tuple[float, ...],
     triggers: int,
     pause: str,
+    mode: str,
     seed: int,
     json_file: Path | None,
 ) -> None:
@@ -65,7 +71,7 @@ def command(
     A trigger is a hit if the reply's first report is written before the engine has said anything about
     the question. Times run from the keyboard's report of the key to the end of the transport's write.
     """
-    settings = chat_settings(Settings())
+    settings = bench_settings(ModeName(mode))
     runs: list[Run] = []
     try:
         with (
@@ -83,7 +89,7 @@ def command(
     if json_file is not None:
         options = {
             "engine": engine, "step_ms": step_ms if engine == "fixed" else None, "model": model,
-            "pause": pause, "seed": seed,
+            "pause": pause, "mode": mode, "seed": seed,
         }  # fmt: skip
         text = json.dumps(document(runs, options), indent=1)
         json_file.write_text(text + "\n", encoding="utf-8")
@@ -93,8 +99,9 @@ def _run(station: TriggerStation, speed: float, pause: Pause, seed: int, trigger
     typist = Typist(speed, load_layout("us"), pause, seed)
     before = station.stats
     asked = itertools.islice(itertools.cycle(questions()), triggers)
+    end = "" if station.mode is ModeName.CHAT else " "  # after a word, more than one may follow
     with click.progressbar(asked, triggers, f"{speed:g} words a minute") as texts:
-        shots = tuple(station.shoot(typist.trace(text)) for text in texts)
+        shots = tuple(station.shoot(typist.trace(text + end)) for text in texts)
     after = station.stats
     stats = ReadyStats(
         after.hits - before.hits,

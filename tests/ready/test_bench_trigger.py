@@ -91,3 +91,13 @@ def test_percentiles() -> None:
     assert percentile([3.0, 1.0, 2.0], 50) == 2.0
     assert percentile([3.0, 1.0, 2.0], 99) == 3.0
     assert math.isnan(percentile([], 50))
+
+
+def test_the_ask_key_in_suggest_mode_is_a_trigger_too(tmp_path: Path) -> None:
+    file = tmp_path / "trigger.json"
+    options = ["--mode", "suggest", "--wpm", "120", "--triggers", "2", "--pause", "think"]
+    result = CliRunner().invoke(main, ["bench", "trigger", *options, "--json", str(file)])
+    assert result.exit_code == 0, result.output
+    (run,) = json.loads(file.read_text())["runs"]
+    assert run["hit_rate"] == 1.0
+    assert run["ready"]["misses"] == 0
