@@ -168,11 +168,7 @@ class Link(DeviceThread):
         if self._nudged:
             self._nudged = False  # before looking, so that a later change wakes the read below
             self._active_at = now
-        leaving = session.look_around(now)
-        if leaving:
-            self._reflect(session)
-            for event in leaving:
-                self._tell(event)
+        self._look_around(session, now)
         now = self._write(session, transport, now)
         self._reflex.prepare(session.plan)
         wait_s = session.deadline() - now
@@ -197,12 +193,22 @@ class Link(DeviceThread):
         if press is None:
             return
         is_set_off, plan = self._reflex.react(*press, now)
+        if is_set_off:
+            self._look_around(session, now)
         report = None if plan is None else session.carry_out(plan, now)
         if report is not None:
             transport.write(report)
             session.written(self._clock())
         elif is_set_off:
             self._write(session, transport, now)
+
+    def _look_around(self, session: Session, now: float) -> None:
+        """Give way if another program has come, before anything is written."""
+        leaving = session.look_around(now)
+        if leaving:
+            self._reflect(session)
+            for event in leaving:
+                self._tell(event)
 
     def _tell(self, event: BridgeEvent) -> None:
         self._reflex.told(event)

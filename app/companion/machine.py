@@ -108,6 +108,7 @@ class CompanionMachine:
         self._rest.stay_awake(message, self._now())
         if isinstance(message, BridgeEvent):
             self._newest_event = message
+            self._sight.out.event_came()
         match message:
             case KeyPressed() | KeyReleased():
                 self._edit(message)
@@ -186,7 +187,8 @@ class CompanionMachine:
         """Have the engine compute the reply to what would be asked now, and the keyboard know it."""
         self._desk.ready.expect(None if self._is_paused else self._modes.now.question)
         after = None if self._rest.is_dark else self._newest_event
-        keys = (self._keys.enter_keys, _ASK_KEYS)
+        enter_keys = self._keys.enter_keys if self._modes.is_typed_into else frozenset()
+        keys = (enter_keys, _ASK_KEYS)
         self._sight.foresee(self._scene, keys, after, now)
 
     @property

@@ -27,6 +27,9 @@ class Output:
         self._rules = rules
         self._lights = SlowLights()
         self._reflex: Reflex | None = None
+        self._may_differ = (
+            False  # a reflex may have been set off that does not fit what came of its key
+        )
         self._nothing()
 
     def foresee(self, reflex: Reflex | None) -> None:
@@ -38,6 +41,10 @@ class Output:
         ):
             self._reflex = reflex
             self._keyboard.set_reflex(reflex)
+
+    def event_came(self) -> None:
+        """The keyboard told an event: a reflex before it is over, set off or not."""
+        self._may_differ = self._may_differ or self._reflex is not None
 
     def _unexpect(self) -> None:
         if self._reflex is not None:
@@ -69,7 +76,8 @@ class Output:
         self.lines = view.lines
         frame = self._screen.frame(view, situation, size, now)
         offer = None if view.typeable is None else view.typeable.offer_in(frame)
-        if (frame, offer) != (self.frame, self._offer):
+        if self._may_differ or (frame, offer) != (self.frame, self._offer):
+            self._may_differ = False
             self.frame, self._offer = frame, offer
             self._unexpect()  # before, so that a reflex of the moment before cannot come over it
             self._keyboard.show(frame, offer)

@@ -15,6 +15,7 @@ from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link import Link
 from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.link_state import LinkState
+from firmware_bridge.neighbours import Sign
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from tests.helpers.reflex_lab import ASK, ENTER, TEXT_INTERVAL_S, ReflexLab
 from tests.helpers.waiting import wait_until
@@ -235,3 +236,27 @@ def shown(text: str) -> BitmapFrame:
     lab = ReflexLab()
     lab.show(text)
     return lab.keyboard.panel()
+
+
+def test_another_program_that_has_just_come_is_given_way(lab: ReflexLab) -> None:
+    lab.expect("reply")
+    lab.session._quiet._others = OneCame()
+    lab.keyboard.press(Usage.ENTER)
+    incoming = lab.transport.read(1)
+    assert incoming is not None
+    lab.link._react(incoming, lab.session, lab.transport, lab.now)
+    assert lab.last_texts() == []
+    assert lab.session._quiet.silent_until > lab.now
+
+
+class OneCame:
+    """Another program opened the keyboard a moment ago."""
+
+    def __init__(self) -> None:
+        self._signs = iter([Sign.OPENED])
+
+    def sign(self) -> Sign | None:
+        return next(self._signs, None)
+
+    def present(self) -> str | None:
+        return "VIA"

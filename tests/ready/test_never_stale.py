@@ -36,7 +36,15 @@ from engine.messages import (
     ReplyGrew,
     ReplyReady,
 )
-from firmware_bridge.events import EventsDropped, KeyPressed, LinkLost, LinkReady, MacroTriggered
+from firmware_bridge.events import (
+    CaptureEnded,
+    CaptureStarted,
+    EventsDropped,
+    KeyPressed,
+    LinkLost,
+    LinkReady,
+    MacroTriggered,
+)
 from firmware_bridge.keys.usage import Usage
 from tests.helpers.companion import Desk, board
 
@@ -62,6 +70,7 @@ class NeverStale(RuleBasedStateMachine):
         self.desk = Desk(Settings(mode=ModeName.CHAT, chat=chat), columns=40, rows=4, ahead=True)
         self.begun: dict[int, list[int]] = {}
         self.ended: set[int] = set()
+        self.is_capturing = False
         self.asked: str | None = None
         self.is_up = True
 
@@ -83,6 +92,14 @@ class NeverStale(RuleBasedStateMachine):
     @rule(usage=st.sampled_from(MODIFIERS), is_down=st.booleans())
     def modifier(self, usage: int, is_down: bool) -> None:
         (self.desk.down if is_down else self.desk.up)(usage)
+
+    @rule(is_begun=st.booleans())
+    def capture(self, is_begun: bool) -> None:
+        """The keyboard holds keys back for a question, in whatever mode."""
+        now = self.desk.clock.now
+        kind = CaptureStarted if is_begun else CaptureEnded
+        self.is_capturing = is_begun
+        self.desk.post(kind(int(now * 1000) & 0xFFFF, now))
 
     @rule(usage=st.sampled_from(TRIGGERS), is_held=st.booleans())
     def trigger(self, usage: int | None, is_held: bool) -> None:
@@ -227,7 +244,7 @@ class NeverStale(RuleBasedStateMachine):
         ms = int(now * 1000) & 0xFFFF
         if usage is None:
             return MacroTriggered(ASK, ms, now)
-        return KeyPressed(usage, usage >> 4, usage & 15, ms, now)
+        return KeyPressed(usage, usage >> 4, usage & 15, ms, now, self.is_capturing)
 
     def _question(self) -> str:
         """What stands typed now, in the letters of the marks."""

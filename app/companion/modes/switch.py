@@ -60,6 +60,11 @@ class Modes:
             self._turn_to(name, enter=enter)
         return is_other
 
+    @property
+    def is_typed_into(self) -> bool:
+        """Whether a key goes to the mode that is on, and not to the one in whose place it is."""
+        return self._host is None or self._is_capturing
+
     def capture_began(self) -> None:
         """The keys from now on are a question."""
         self._is_capturing = True
