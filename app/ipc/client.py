@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from multiprocessing import AuthenticationError
-from multiprocessing.connection import Client, Connection
+from multiprocessing.connection import Client
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,7 +21,7 @@ from app.ipc.protocol import (
     IpcError,
     NotRunningError,
     RefusedError,
-    sever,
+    Wire,
 )
 
 _ANSWER_LIMIT_S = 10.0
@@ -30,7 +30,7 @@ Json = dict[str, Any]
 
 
 class IpcClient:
-    """One connection. Requests come from one thread at a time; `close` from any thread ends `events`."""
+    """One connection. Requests come from one thread at a time; `end` from any thread ends `events`."""
 
     def __init__(self, folder: Path | None = None, client: str = "command") -> None:
         """Connect to the companion whose runtime folder this is (None: this user's).
@@ -42,7 +42,7 @@ class IpcClient:
         """
         plate = DoorPlate.read(folder or runtime_folder())
         try:
-            self._connection: Connection = Client(plate.address, authkey=plate.key)
+            self._wire = Wire(Client(plate.address, authkey=plate.key))
         except AuthenticationError as error:
             raise IpcError("the running companion has another key: restart it.") from error
         except (OSError, EOFError) as error:
@@ -79,7 +79,7 @@ class IpcClient:
             limit = f"Thock takes {MAX_REQUEST_BYTES // 1024} KiB at a time."
             raise RefusedError("too-long", f"this is too long: {limit}")
         try:
-            self._connection.send_bytes(frame)
+            self._wire.connection.send_bytes(frame)
         except (OSError, ValueError) as error:
             raise IpcError("the companion ended.") from error
         while True:
@@ -97,7 +97,7 @@ class IpcClient:
                 return message
 
     def events(self, *topics: str) -> Iterator[Json]:
-        """Subscribe, then wait for event after event until the companion ends or `close` is called.
+        """Subscribe, then wait for event after event until the companion ends or `end` is called.
 
         Raises:
             IpcError: as `request`.
@@ -112,19 +112,22 @@ class IpcClient:
             yield message
 
     def close(self) -> None:
-        """End the connection. Safe to call twice, and from another thread than the one that reads."""
-        sever(self._connection)
-        self._connection.close()
+        """End the connection, on the thread that uses it. Safe to call twice."""
+        self._wire.close()
+
+    def end(self) -> None:
+        """Wake the thread that waits for an answer or an event; `close` is its own to call."""
+        self._wire.end()
 
     def _connection_poll(self) -> bool:
         try:
-            return self._connection.poll(_ANSWER_LIMIT_S)
+            return self._wire.connection.poll(_ANSWER_LIMIT_S)
         except (OSError, EOFError):
             return True  # `_receive` finds the end
 
     def _receive(self) -> Json | None:
         try:
-            message: Json = json.loads(self._connection.recv_bytes(MAX_ANSWER_BYTES))
+            message: Json = json.loads(self._wire.connection.recv_bytes(MAX_ANSWER_BYTES))
         except (OSError, EOFError):
             return None
         return message

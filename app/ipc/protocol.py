@@ -23,6 +23,7 @@ import json
 import os
 import socket
 import sys
+import threading
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -87,11 +88,38 @@ class DoorPlate:
             raise NotRunningError("Thock does not run: start it with `thock`.") from error
 
 
-def sever(connection: Connection) -> None:
-    """End a connection that another thread is reading: close() alone does not wake that thread."""
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            connection.close()
-        else:
-            with socket.socket(fileno=os.dup(connection.fileno())) as end:
-                end.shutdown(socket.SHUT_RDWR)
+class Wire:
+    """A connection that one thread reads and any thread may end.
+
+    Closing is not ending: it does not wake the reader, and the number of the closed descriptor can belong
+    to another file when the reader uses it next. So `end` leaves the descriptor to the reader's `close`.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def end(self) -> None:
+        """Wake the reader, which finds the end of the connection. From any thread, any number of times."""
+        with self._lock:
+            if self._is_closed:
+                return
+            if sys.platform == "win32":
+                self._close()  # a pipe cannot be shut down; the handle of a pending read stays valid
+            else:
+                with (
+                    contextlib.suppress(OSError),  # the other side was first
+                    socket.socket(fileno=os.dup(self.connection.fileno())) as twin,
+                ):
+                    twin.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Give the descriptor back. For the thread that reads; safe to call twice."""
+        with self._lock:
+            if not self._is_closed:
+                self._close()
+
+    def _close(self) -> None:
+        self._is_closed = True
+        self.connection.close()

@@ -24,7 +24,7 @@ from app.ipc.messages import (
     Subscribe,
     Topic,
 )
-from app.ipc.protocol import MAX_REQUEST_BYTES, PROTOCOL_VERSION, sever
+from app.ipc.protocol import MAX_REQUEST_BYTES, PROTOCOL_VERSION, Wire
 from engine.failures import name_of_error
 
 # A visitor that knows the key answers at once; one that says nothing is shown out.
@@ -50,6 +50,7 @@ class Session:
 
     def __init__(self, connection: Connection, key: bytes, host: Host) -> None:
         self._connection = connection
+        self._wire = Wire(connection)
         self._key = key
         self._host = host
         self._send_lock = threading.Lock()
@@ -76,14 +77,14 @@ class Session:
             on_end(self)
             if self._writer is not None:
                 self._writer.join()
-            self._connection.close()
+            self._wire.close()
 
     def end(self) -> None:
         """Show the visitor out; from any thread."""
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
-        sever(self._connection)
+        self._wire.end()
 
     def wants(self, topic: Topic) -> bool:
         """Whether the visitor is to be told of `topic`."""
@@ -100,7 +101,7 @@ class Session:
                 self._changed.notify_all()
 
     def _holds_key(self) -> bool:
-        watchdog = threading.Timer(_HANDSHAKE_LIMIT_S, sever, (self._connection,))
+        watchdog = threading.Timer(_HANDSHAKE_LIMIT_S, self._wire.end)
         watchdog.start()
         try:
             deliver_challenge(self._connection, self._key)

@@ -84,7 +84,7 @@ class Subscription:
     def close(self) -> None:
         """No event is heard any more, but one that is being heard."""
         self._is_closed = True
-        self._client.close()
+        self._client.end()
 
 
 def connect(folder: Path | None, name: str) -> IpcClient:
@@ -124,7 +124,7 @@ class CompanionLink:
         for name in tuple(self._open):
             self._end(name)
         if self._client is not None:
-            self._client.close()
+            self._client.end()  # a request may be waiting for its answer
 
     # ---------------------------------------------------------------- settings
 

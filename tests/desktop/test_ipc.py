@@ -148,9 +148,9 @@ def test_the_next_key_is_told_once(running: RunningHost) -> None:
         assert running.wait(lambda: bool(got))
         time.sleep(0.05)
         assert [(event["type"], event["macro"]) for event in got] == [("key-seen", 7)]
-        window.close()
+        window.end()
         reader.join(5)
-        assert not reader.is_alive(), "close must end the wait"
+        assert not reader.is_alive(), "end must wake the reader"
 
 
 def test_an_open_window_is_asked_to_show_a_page(running: RunningHost) -> None:
