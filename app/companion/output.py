@@ -27,9 +27,8 @@ class Output:
         self._rules = rules
         self._lights = SlowLights()
         self._reflex: Reflex | None = None
-        self._may_differ = (
-            False  # a reflex may have been set off that does not fit what came of its key
-        )
+        # Whether a reflex may have been set off that does not fit what came of its key.
+        self._may_differ = False
         self._nothing()
 
     def foresee(self, reflex: Reflex | None) -> None:
