@@ -11,7 +11,7 @@ import importlib
 import threading
 from typing import Any
 
-from app.focus.watch import FocusUnknownError
+from app.focus.source import FocusUnknownError
 
 _LOOK_S = 0.25
 

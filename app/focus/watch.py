@@ -8,39 +8,12 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from typing import Protocol
+
+from app.focus.source import FocusSource, FocusUnknownError
 
 _log = logging.getLogger(__name__)
 
 MAX_NAME = 64
-
-
-class FocusUnknownError(Exception):
-    """This system does not tell which program is in front; the message says why."""
-
-
-class FocusSource(Protocol):
-    """Waits for another program to come to the front. Used by one thread; `wake` by any."""
-
-    def application(self) -> str:
-        """The name of the program in front, "" if there is none or it has no name.
-
-        Raises:
-            FocusUnknownError: the system tells it no longer.
-        """
-        ...
-
-    def wait(self) -> None:
-        """Return when another program may be in front, or soon after `wake`.
-
-        Raises:
-            FocusUnknownError: the system tells it no longer.
-        """
-        ...
-
-    def wake(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def system_source(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from app.focus.watch import FocusUnknownError
+from app.focus.source import FocusUnknownError
 
 # Asking costs some microseconds; a hook of the system would need a message loop of its own.
 _LOOK_S = 0.25

@@ -14,7 +14,7 @@ from Xlib import X
 from Xlib.display import Display
 from Xlib.error import ConnectionClosedError, DisplayError, XError
 
-from app.focus.watch import FocusUnknownError
+from app.focus.source import FocusUnknownError
 
 _WAKE = b"x"
 

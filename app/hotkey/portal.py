@@ -86,7 +86,8 @@ class PortalHotkeys:
             with contextlib.suppress(OSError):
                 bus.sock.shutdown(socket.SHUT_RDWR)
             self._thread.join(_CALL_S)
-            bus.close()
+            if not self._thread.is_alive():  # else it may still read
+                bus.close()
 
     def _run(self, bus: DBusConnection, wanted: Bindings, press: Press) -> None:
         try:

@@ -18,7 +18,7 @@ from app.companion.run import StartableKeyboard
 from app.config.paths import history_file, moods_file, personas_folder, words_file
 from app.config.store import Changes, SettingsStore
 from app.focus.watch import FocusWatch
-from app.hotkey.source import HotkeyActions, HotkeyFollower
+from app.hotkey.follower import HotkeyActions, HotkeyFollower
 from app.i18n import Catalog, Language, Translate, translation
 from app.ipc.server import IpcServer
 from app.ipc.service import IpcService

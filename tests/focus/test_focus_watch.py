@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from app.focus.macos import MacFocus
-from app.focus.watch import MAX_NAME, FocusSource, FocusUnknownError, FocusWatch, system_source
+from app.focus.source import FocusSource, FocusUnknownError
+from app.focus.watch import MAX_NAME, FocusWatch, system_source
 from app.focus.windows import WindowsFocus, load_libraries
 
 

@@ -15,7 +15,8 @@ import pytest
 from Xlib import Xatom
 from Xlib.display import Display
 
-from app.focus.watch import FocusUnknownError, FocusWatch
+from app.focus.source import FocusUnknownError
+from app.focus.watch import FocusWatch
 from app.focus.x11 import XFocus
 
 pytestmark = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is not installed")

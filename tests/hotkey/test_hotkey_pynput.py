@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="Xvfb is mi
 PROGRAM = """
 import threading
 from app.hotkey.bindings import HotkeyAction, parse
-from app.hotkey.source import system_source
+from app.hotkey.follower import system_source
 heard = threading.Event()
 def press(action):
     print(action.value, flush=True)

@@ -18,14 +18,9 @@ from app.hotkey.bindings import (
     bindings,
     parse,
 )
+from app.hotkey.follower import HotkeyActions, HotkeyFollower
 from app.hotkey.portal import DESCRIPTIONS, trigger
-from app.hotkey.source import (
-    Bindings,
-    HotkeyActions,
-    HotkeyFollower,
-    HotkeysUnavailableError,
-    Press,
-)
+from app.hotkey.source import Bindings, HotkeysUnavailableError, Press
 from app.lifecycle.host import HostState
 from app.settings import HotkeySettings, ModeName, Settings
 from tests.helpers.companion import Desk
