@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Iterator
 
 import click
 
 from app.commands.companion import running_companion
-from app.ipc.client import IpcClient
+from app.ipc.client import IpcClient, Json
 from app.platform.desktop import NoProgramError
 from app.platform.text_sources import NoTextError, TextSource, question_about, read_text
 
 _LIMIT_S = 120.0
+_ENDS = {
+    "cancelled": "it was cancelled",
+    "replaced": "another question took its place",
+    "paused": "Thock is paused",
+    "forgotten": "everything was forgotten in the middle of it",
+    "failed": "the model could not go on",
+}
 
 
 @click.command()
@@ -24,9 +32,10 @@ _LIMIT_S = 120.0
 @click.option("--selection", "source", flag_value="selection", help="Ask about the selected text.")
 @click.option("--no-wait", is_flag=True, help="Do not wait for the answer; the keyboard shows it.")
 def command(question: tuple[str, ...], source: str | None, no_wait: bool) -> None:
-    """Ask QUESTION (or standard input) in chat mode and print the answer as it grows.
+    """Ask QUESTION (or standard input) and print the answer as it grows; the mode stays what it is.
 
-    With --clipboard or --selection QUESTION may be left out.
+    With --clipboard or --selection QUESTION may be left out. If the answer does not come to its end, what came
+    of it is printed, standard error says why there is no more, and the exit code is 1.
     """
     text = " ".join(question)
     if source is not None:
@@ -58,26 +67,37 @@ def _with_text(question: str, source: TextSource) -> str:
 
 
 def _print_answer(companion: IpcClient, text: str) -> None:
-    """Subscribe first, so that nothing of the answer is missed; what came before it is not printed."""
+    """Subscribe first, so that nothing of the answer is missed."""
     events = companion.events("reply")
-    old = next(events)
-    companion.request("ask", text=text)
-    shown = ""
-    began = False
-    limit = threading.Timer(_LIMIT_S, companion.close)  # ends the events, also when none comes
+    next(events)  # of a question before
+    question = companion.request("ask", text=text)["question"]
+    limit = threading.Timer(_LIMIT_S, companion.end)  # ends the events, also when none comes
     limit.daemon = True
     limit.start()
+    try:
+        shown, end, reason = _follow(events, question)
+    finally:
+        limit.cancel()
+    if shown or end == "whole":
+        click.echo("")
+    if end != "whole":
+        why = _ENDS.get(end, "it did not end; `thock status` tells more")
+        raise click.ClickException(f"the answer is not whole: {reason or why}.")
+
+
+def _follow(events: Iterator[Json], question: int) -> tuple[bool, str, str]:
+    """Print the reply to `question` as it grows; whether there was any, how it ended, and why so."""
+    shown = ""
     for event in events:
-        began = began or event["is_busy"] or event["answered"] > old["answered"]
-        if not began:
+        if event["question"] < question:
             continue
+        if event["question"] > question:
+            return bool(shown), "replaced", ""
         reply = event["text"]
-        if reply.startswith(shown):
+        if len(reply) > len(shown) and reply.startswith(shown):
             click.echo(reply[len(shown) :], nl=False)
             sys.stdout.flush()
             shown = reply
-        if not event["is_busy"] and event["answered"] > old["answered"]:
-            click.echo("")
-            limit.cancel()
-            return
-    raise click.ClickException("the answer did not end; `thock status` tells more.")
+        if event["end"] is not None:
+            return bool(shown), event["end"], event["reason"]
+    return bool(shown), "", ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import enum
 
+from app.companion.asked import ReplyEnd, Ticket
 from app.companion.modes.base import Desk
 from app.companion.ready import Question
 from app.settings import ModeName
@@ -13,6 +14,7 @@ from engine.messages import Event, Failed, ReplyFinished, ReplyGrew
 _CUT_OFF = " ..."  # the reply reached its longest length
 # The engine is told to go on with what is shown when the keyboard has got it: nothing comes in its way.
 _GO_ON_AFTER_S = 0.002
+_ENGINE_LEFT = "the engine ended in the middle of the answer"
 
 
 class Progress(enum.Enum):
@@ -37,6 +39,7 @@ class Answer:
         self._go_on_at: float | None = None
         self._asked_at = 0.0
         self._is_cut_off = False
+        self._ticket: Ticket | None = None
         self.progress = Progress.NONE
         self.text = ""
 
@@ -55,13 +58,16 @@ class Answer:
         """When `wake` is to be called."""
         return self._go_on_at
 
-    def ask(self, question: Question, at: float, seen: str = "") -> None:
+    def ask(
+        self, question: Question, at: float, seen: str = "", ticket: Ticket | None = None
+    ) -> None:
         """Ask now, or as soon as the engine is there. `seen` is the beginning of the reply, known already.
 
-        What is ready is the reply at once; the engine is told later.
+        What is ready is the reply at once; the engine is told later. `ticket` is told what becomes of it.
         """
-        self.stop()
+        self.stop(ReplyEnd.REPLACED)
         self._question = question
+        self._ticket = ticket
         self._asked_at = at
         ready = self._desk.ready.take(question, is_begun=bool(seen))
         self.text = seen + (ready.text if ready is not None else "")
@@ -75,12 +81,13 @@ class Answer:
             self.progress = Progress.WAITING
             self._send()
             return
+        self._tell()
         self._desk.measured(self._mode, self._desk.number(), at, is_ready=True)
 
-    def stop(self) -> None:
-        """Give the reply up, as far as it came, and forget it."""
+    def stop(self, end: ReplyEnd = ReplyEnd.CANCELLED) -> None:
+        """Give the reply up, as far as it came, and forget it. `end` says why."""
         self._desk.cancel(self._pending)
-        self._clear()
+        self._clear(end)
 
     def answered(self, event: Event) -> bool:
         """Take an event of the engine; whether it changed the reply. One that failed is none."""
@@ -90,12 +97,14 @@ class Answer:
                     self._desk.measured(self._mode, request, self._asked_at)
                 self.progress = Progress.STREAMING
                 self.text += text
+                self._tell()
             case ReplyFinished(request=request, reason=reason) if request == self._pending:
                 self._pending = None
                 self.progress = Progress.WHOLE
                 self._is_cut_off = reason == "length"
-            case Failed(request=request) if request == self._pending:
-                self._clear()
+                self._tell(ReplyEnd.CANCELLED if reason == "cancelled" else ReplyEnd.WHOLE)
+            case Failed(request=request, message=message) if request == self._pending:
+                self._clear(ReplyEnd.FAILED, message)
             case _:
                 return False
         return True
@@ -112,7 +121,7 @@ class Answer:
         """
         is_lost = self._pending is not None or self._go_on_at is not None
         if is_lost:
-            self._clear()
+            self._clear(ReplyEnd.FAILED, _ENGINE_LEFT)
         return is_lost
 
     def wake(self) -> bool:
@@ -122,7 +131,7 @@ class Answer:
         self._go_on_at = None
         self._send()
         if self._pending is None:
-            self._clear()
+            self._clear(ReplyEnd.FAILED, _ENGINE_LEFT)
         return self._pending is None
 
     def _send(self) -> None:
@@ -134,7 +143,21 @@ class Answer:
         if self._pending is not None and self.progress is Progress.WAITING:
             self.progress = Progress.THINKING
 
-    def _clear(self) -> None:
+    def _tell(self, end: ReplyEnd | None = None) -> None:
+        """Tell whoever asked."""
+        if self._ticket is None:
+            return
+        self._ticket.grow(self.shown)
+        if end is None and self.progress is Progress.WHOLE:
+            end = ReplyEnd.WHOLE
+        if end is not None:
+            self._ticket.close(end)
+            self._ticket = None
+
+    def _clear(self, end: ReplyEnd, reason: str = "") -> None:
+        if self._ticket is not None:
+            self._ticket.close(end, reason)
+            self._ticket = None
         self._question = None
         self._pending = None
         self._begun = []

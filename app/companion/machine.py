@@ -11,6 +11,7 @@ import enum
 from collections.abc import Callable
 
 from app.companion import messages as to_companion
+from app.companion.asked import ReplyEnd, Ticket
 from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
@@ -82,6 +83,7 @@ class CompanionMachine:
         self._rest = Rest(settings.display.off_s, settings.idle_wipe_s)
         self._newest_event: BridgeEvent | None = None
         self._dropped = 0
+        self._ticket = Ticket(0)
         self._board: Capabilities | None = None
         self.is_stopped = False
 
@@ -179,6 +181,7 @@ class CompanionMachine:
             self._sight.out.release()
         self._sight.wake(now)
         self._modes.now.wake()
+        self._modes.settle(enter=not self._is_paused)
         if not self._rest.is_dark:
             self._sight.show(self._scene, now)
         self._foresee(now)
@@ -205,6 +208,7 @@ class CompanionMachine:
         out = self._sight.out
         return CompanionState(
             mode=self._modes.now.name,
+            chosen=self._modes.chosen,
             status=out.status,
             is_paused=self._is_paused,
             engine=self._engine.state,
@@ -219,6 +223,7 @@ class CompanionMachine:
             lights=out.overlay,
             reply=self._modes.now.reply,
             ready=self._desk.ready.stats,
+            asked=self._ticket.asked,
         )
 
     # ---------------------------------------------------------------- keys and keyboard
@@ -297,11 +302,8 @@ class CompanionMachine:
         match command:
             case to_companion.SetMode(mode=mode):
                 self._set_mode(mode)
-            case to_companion.Ask(text=text) if not self._is_paused:
-                self._set_mode(ModeName.CHAT)
-                self._modes.chat.ask(text, self._now())
-            case to_companion.Ask():
-                self._notify(tr("paused: not asked"))
+            case to_companion.Ask(text=text, number=number):
+                self._ask(text, number)
             case to_companion.Pause():
                 self._pause()
             case to_companion.Resume():
@@ -341,6 +343,16 @@ class CompanionMachine:
         if not self._is_paused:
             self._modes.now.enter()
 
+    def _ask(self, text: str, number: int) -> None:
+        ticket = Ticket(number)
+        if self._is_paused:
+            ticket.close(ReplyEnd.PAUSED)
+            self._notify(self._desk.tr("paused: not asked"))
+        else:
+            self._modes.invite_chat()
+            self._modes.chat.ask(text, self._now(), ticket)
+        self._ticket = ticket
+
     def _set_mode(self, name: ModeName) -> None:
         if not self._modes.choose(name, enter=not self._is_paused):
             return
@@ -351,6 +363,7 @@ class CompanionMachine:
         if not self._is_paused:
             self._is_paused = True
             self._allow()
+        self._ticket.close(ReplyEnd.PAUSED)
         self._wipe()
 
     def _resume(self) -> None:
@@ -361,6 +374,8 @@ class CompanionMachine:
 
     def _wipe(self) -> None:
         """Forget every text, here and in the engine."""
+        self._ticket.close(ReplyEnd.FORGOTTEN)
+        self._ticket.wipe()
         self._keys.forget()
         self._newest_event = None
         self._desk.context.wipe()

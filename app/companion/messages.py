@@ -22,13 +22,16 @@ class SetMode:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask `text` in chat mode, as if it had been typed there.
+    """Ask `text` as if it had been typed in chat mode, which comes as a guest where it is not on.
+
+    `number` is the asker's, for CompanionState.asked.
 
     Raises:
         ValueError: blank, or longer than MAX_ASK_CHARS.
     """
 
     text: str = field(repr=False)
+    number: int = 0
 
     def __post_init__(self) -> None:
         if not self.text.strip() or len(self.text) > MAX_ASK_CHARS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.companion.asked import Asked
 from app.companion.modes.base import Latency
 from app.companion.ready import ReadyStats
 from app.settings import ModeName
@@ -22,11 +23,14 @@ class CompanionState:
     `frame` has no rows while the keyboard shows its own screen: at first, after a rest, at the end.
     `lines` is the text in the frame, for readers of text.
     `engine_detail` and `error` say what went wrong last (empty: nothing) and hold no content.
+    `mode` is the one that is seen, `chosen` the one that the person chose: chat may be a guest in its place.
+    `asked` is the newest question of a command or of the window.
     `reply` is the last answer of the mode in full: the best word, the chat's reply, the mood.
     `ready` counts what was computed before anybody asked, since the start.
     """
 
     mode: ModeName
+    chosen: ModeName
     status: Status
     is_paused: bool
     engine: EngineState
@@ -41,6 +45,7 @@ class CompanionState:
     lights: LightOverlay
     reply: str = field(repr=False)
     ready: ReadyStats
+    asked: Asked
 
     @property
     def is_busy(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from app.companion.asked import ReplyEnd
 from app.companion.messages import MAX_ASK_CHARS
 from app.settings import ModeName
 
@@ -66,7 +67,7 @@ class Show(_Request):
 
 
 class Ask(_Request):
-    """Ask the model in chat mode."""
+    """Ask the model, in whatever mode the person is; answered by Asked."""
 
     type: Literal["ask"] = "ask"
     text: str = Field(repr=False, min_length=1, max_length=MAX_ASK_CHARS)
@@ -206,6 +207,14 @@ class Status(_Message):
     state: StateReport
 
 
+class Asked(_Message):
+    """`question` is its number, see ReplyChanged."""
+
+    type: Literal["asked"] = "asked"
+    id: int
+    question: int
+
+
 class Reply(_Message):
     type: Literal["reply"] = "reply"
     id: int
@@ -222,7 +231,7 @@ class SettingsValues(_Message):
     problems: tuple[tuple[str, str], ...] = ()
 
 
-Answer = Done | Refused | Status | Reply | SettingsValues
+Answer = Done | Refused | Status | Asked | Reply | SettingsValues
 
 
 # ------------------------------------------------------------------ events (companion -> visitor)
@@ -272,12 +281,16 @@ class ScreenChanged(_Message):
 
 
 class ReplyChanged(_Message):
-    """`answered` counts the requests that were answered."""
+    """The reply to the newest question that was asked by Ask; its number, 0 before the first.
+
+    `end` is null while the reply is under way; `reason` says why it failed.
+    """
 
     type: Literal["reply-changed"] = "reply-changed"
+    question: int
     text: str = Field(repr=False)
-    is_busy: bool
-    answered: int
+    end: ReplyEnd | None
+    reason: str
 
 
 class SettingsChanged(_Message):

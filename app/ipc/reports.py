@@ -24,7 +24,7 @@ def state_report(state: CompanionState, keyboard: str, paused_s: float | None) -
     """Without content. `keyboard` is the product name; `paused_s` as in StateReport."""
     latency = state.latency
     return StateReport(
-        mode=state.mode,
+        mode=state.chosen,
         status=state.status.name.lower(),
         is_paused=state.is_paused,
         paused_s=paused_s if state.is_paused else None,
@@ -57,8 +57,9 @@ def board(state: CompanionState, name: str) -> Board | None:
 
 
 def reply_changed(state: CompanionState) -> ReplyChanged:
-    """The answer so far."""
-    return ReplyChanged(text=state.reply, is_busy=state.is_busy, answered=state.answered)
+    """The reply to the newest question, so far."""
+    asked = state.asked
+    return ReplyChanged(question=asked.number, text=asked.text, end=asked.end, reason=asked.reason)
 
 
 def screen_changed(state: CompanionState, keyboard: str) -> ScreenChanged:

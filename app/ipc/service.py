@@ -42,7 +42,7 @@ class IpcService:
             case m.Ask(text=text):
                 if not text.strip():
                     return _unavailable(request.id, "a question is more than blanks")
-                host.ask(text)
+                return m.Asked(id=request.id, question=host.ask(text))
             case m.Show(page=page):
                 host.show_page(page)
             case m.Cancel():

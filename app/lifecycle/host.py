@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 from collections.abc import Callable
@@ -81,6 +82,7 @@ class CompanionHost:
         self.quit = quit_
         self._companion: CompanionState | None = None
         self._surroundings = Surroundings()
+        self._questions = itertools.count(1)
         self._profile: str | None = None
 
     @property
@@ -107,13 +109,15 @@ class CompanionHost:
 
     # ---------------------------------------------------------------- commands
 
-    def ask(self, text: str) -> None:
-        """Ask the model in chat mode.
+    def ask(self, text: str) -> int:
+        """Ask the model; the number of the question in `CompanionState.asked`.
 
         Raises:
             ValueError: blank, or too long.
         """
-        self._post(Ask(text))
+        number = next(self._questions)
+        self._post(Ask(text, number))
+        return number
 
     def cancel(self) -> None:
         self._post(CancelReply())
@@ -126,7 +130,7 @@ class CompanionHost:
         state = self._companion
         if state is not None:
             names = list(ModeName)
-            self.set_mode(names[(names.index(state.mode) + 1) % len(names)])
+            self.set_mode(names[(names.index(state.chosen) + 1) % len(names)])
 
     def toggle_pause(self) -> None:
         state = self._companion

@@ -181,7 +181,7 @@ class CompanionLink:
     def ask(self, text: str, listener: Callable[[Answer], None]) -> None:
         def send() -> None:
             try:
-                self._request("ask", text=text)
+                return int(self._request("ask", text=text)["question"])
             except IpcError as error:
                 listener(Answer("", is_finished=True, trouble=str(error)))
 
@@ -293,17 +293,20 @@ class CompanionLink:
 
 
 class _ReplyHearing:
-    """From ReplyChanged to Answer. The first event tells what was there before; then the question is sent."""
+    """From ReplyChanged to Answer. The question is sent at the first event, which tells of one before it."""
 
-    def __init__(self, listener: Callable[[Answer], None], send: Callable[[], None]) -> None:
+    def __init__(self, listener: Callable[[Answer], None], send: Callable[[], int | None]) -> None:
+        """`send` gives the number of the question; None: it was not asked."""
         self._listener = listener
         self._send = send
-        self._answered_before: int | None = None
+        self._is_sent = False
+        self._question: int | None = None
 
     def __call__(self, event: ReplyChanged) -> None:
-        if self._answered_before is None:
-            self._answered_before = event.answered
-            self._send()
-            return
-        is_finished = not event.is_busy and event.answered > self._answered_before
-        self._listener(Answer(event.text, is_finished))
+        if not self._is_sent:
+            self._is_sent = True
+            self._question = self._send()
+        elif self._question is not None and event.question == self._question:
+            self._listener(Answer(event.text, event.end is not None, trouble=event.reason))
+        elif self._question is not None and event.question > self._question:
+            self._listener(Answer("", is_finished=True))  # another question took its place

@@ -83,7 +83,7 @@ def menu(state: HostState, tr: Translate) -> tuple[Row, ...]:
         Row(tr("Open Thock"), Action.OPEN, is_default=True),
         *(() if can_cancel else (Row(tr("Ask…"), Action.ASK),)),
         *((Row(tr("Copy last reply"), Action.COPY_REPLY),) if companion.reply else ()),
-        Row(tr("Mode"), rows=_modes(companion.mode, tr)),
+        Row(tr("Mode"), rows=_modes(companion.chosen, tr)),
         _pause(state, tr),
         _model(companion.engine, tr),
         LINE,

@@ -13,9 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
+from app.companion.messages import Ask, CancelReply, EngineChanged, Forget, Message, Pause
 from app.models.store import ModelStore
 from app.settings import ModeName
-from engine.messages import Chat, ReplyFinished, ReplyGrew
+from engine.client import EngineState
+from engine.messages import Chat, Failed, ReplyFinished, ReplyGrew
 from tests.helpers.running_host import RunningHost
 
 SLOW = {"torch", "numpy", "PIL", "PySide6", "pydantic", "pystray", "tomlkit", "transformers"}
@@ -89,6 +91,64 @@ def test_an_answer_is_printed_as_it_grows(
         result = thock("ask", "why", "so?")
         assert result.exit_code == 0, result.output
         assert result.output == "Because it can.\n"
+    assert thock("mode").output == "suggest\n"
+
+
+def begins_then(running: RunningHost, monkeypatch: pytest.MonkeyPatch, *then: Message) -> None:
+    """Every question gets the beginning of an answer, and then something else happens."""
+    send = running.engine.send
+
+    def answer(command: object) -> None:
+        send(command)  # type: ignore[arg-type]
+        if isinstance(command, Chat):
+            running.mailbox.post(ReplyGrew(request=command.request, text="Because"))
+            for message in then or (failed(command.request),):
+                running.mailbox.post(message)
+
+    monkeypatch.setattr(running.engine, "send", answer)
+
+
+def failed(request: int) -> Failed:
+    return Failed(request=request, code="engine-died", message="the engine ended")
+
+
+ENDS = {
+    "the engine ended": (),
+    "the engine ended in the middle": (EngineChanged(EngineState.RESTARTING, "it was killed"),),
+    "it was cancelled": (CancelReply(),),
+    "Thock is paused": (Pause(),),
+    "everything was forgotten": (Forget(),),
+    "another question took its place": (Ask("and who?", number=99),),
+}
+
+
+@pytest.mark.parametrize("why", ENDS)
+@pytest.mark.parametrize("mode", ModeName)
+def test_an_answer_that_is_cut_short_is_an_error_with_its_reason_and_the_mode_stays(
+    running: RunningHost, monkeypatch: pytest.MonkeyPatch, why: str, mode: ModeName
+) -> None:
+    running.host.set_mode(mode)
+    begins_then(running, monkeypatch, *ENDS[why])
+    result = thock("ask", "why?")
+    assert result.exit_code == 1
+    assert why in result.stderr
+    assert result.stdout in ("", "Because\n")  # events tell of the newest moment only
+    assert thock("mode").output == f"{mode.value}\n"
+
+
+def test_a_pause_between_the_look_and_the_question_is_told(
+    running: RunningHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = running.host.ask
+
+    def late(text: str) -> int:
+        running.host.pauses.pause()
+        return ask(text)
+
+    monkeypatch.setattr(running.host, "ask", late)
+    result = thock("ask", "why?")
+    assert result.exit_code == 1
+    assert "Thock is paused" in result.stderr
 
 
 @pytest.mark.parametrize("question", ["\udcff\udcfe?", b"\xff\xfe?"])

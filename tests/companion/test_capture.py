@@ -3,11 +3,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from app.companion.messages import Configure, FocusChanged, Pause, SetMode
+from app.companion.asked import ReplyEnd
+from app.companion.messages import (
+    Ask,
+    CancelReply,
+    Configure,
+    FocusChanged,
+    Forget,
+    Pause,
+    SetMode,
+)
 from app.settings import ChatSettings, ModeName, Settings
-from engine.messages import Chat, ReplyFinished, ReplyGrew, Suggest
+from engine.client import EngineState
+from engine.messages import Chat, Failed, ReplyFinished, ReplyGrew, Suggest
 from firmware_bridge.events import CaptureEnded, CaptureStarted
 from firmware_bridge.keys.usage import Usage
 from tests.helpers.companion import Desk
@@ -52,6 +64,59 @@ def test_typing_goes_on_in_the_persons_window_while_the_answer_comes() -> None:
     last = desk.engine.commands[-1]
     assert isinstance(last, Suggest)
     assert last.text == "one two x"
+
+
+@pytest.mark.parametrize("mode", [ModeName.SUGGEST, ModeName.REACT])
+def test_a_question_from_outside_is_a_guest_too(mode: ModeName) -> None:
+    desk = Desk(Settings(mode=mode))
+    desk.type("one ")
+    desk.post(Ask("why?", 7))
+    assert (desk.state.mode, desk.state.chosen) == (ModeName.CHAT, mode)
+    reply(desk, "Hello!")
+    assert desk.picture.startswith("|Hello!")
+    assert (desk.state.asked.number, desk.state.asked.end) == (7, ReplyEnd.WHOLE)
+    assert desk.state.asked.text == "Hello!"
+    desk.type("two")
+    assert (desk.state.mode, desk.state.chosen) == (mode, mode)
+    assert desk.state.reply != "Hello!"
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda desk: desk.post(CancelReply()),
+        lambda desk: desk.press_macro(3),
+        lambda desk: desk.engine_is(EngineState.RESTARTING),
+        lambda desk: desk.post(Failed(request=desk.request, code="engine-died", message="")),
+        lambda desk: desk.post(Pause()),
+        lambda desk: desk.post(Forget()),
+        lambda desk: desk.post(SetMode(ModeName.REACT)),
+        lambda desk: desk.post(Configure(desk.settings.model_copy(update={"context_chars": 400}))),
+    ],
+)
+@pytest.mark.parametrize("is_asked_outside", [True, False])
+def test_a_guest_without_a_reply_leaves(
+    end: Callable[[Desk], None], is_asked_outside: bool
+) -> None:
+    desk = Desk(Settings(mode=ModeName.REACT))
+    if is_asked_outside:
+        desk.post(Ask("why?", 7))
+    else:
+        desk.capture("why?\n")
+    desk.post(ReplyGrew(request=desk.request, text="Beca"))
+    end(desk)
+    assert desk.state.mode is ModeName.REACT
+    if is_asked_outside:
+        assert desk.state.asked.end not in (None, ReplyEnd.WHOLE)
+
+
+def test_what_was_answered_is_forgotten_with_everything_else() -> None:
+    desk = Desk()
+    desk.post(Ask("why?", 7))
+    reply(desk, "Hello!")
+    desk.post(Forget())
+    assert desk.state.asked.text == ""
+    assert desk.state.asked.end is ReplyEnd.WHOLE
 
 
 @pytest.mark.parametrize("typed", ["", "hi"])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.companion.answer import Answer, Progress
+from app.companion.asked import ReplyEnd, Ticket
 from app.companion.context import Edit, TypingContext
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import Desk, Preview, View
@@ -133,11 +134,11 @@ class ChatMode:
     def macro(self, number: int) -> None:
         """Macro keys say nothing in a chat."""
 
-    def ask(self, question: str, at: float) -> None:
-        """Ask `question` now, or as soon as the engine is there."""
-        self._stop()
+    def ask(self, question: str, at: float, ticket: Ticket | None = None) -> None:
+        """Ask `question` now, or as soon as the engine is there; `ticket` follows what becomes of it."""
+        self._stop(ReplyEnd.REPLACED)
         self._question = question
-        self._answer.ask(self._about(question), at)
+        self._answer.ask(self._about(question), at, ticket=ticket)
         self._grown()
 
     def answered(self, event: Event) -> None:
@@ -210,9 +211,9 @@ class ChatMode:
             self._desk.history.add(self._question, self._answer.text)
         self._fill_pager()
 
-    def _stop(self) -> None:
+    def _stop(self, end: ReplyEnd = ReplyEnd.CANCELLED) -> None:
         """Give up the question under way, and its reply as far as it came."""
-        self._answer.stop()
+        self._answer.stop(end)
         self._start_typing()
 
     def _start_typing(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which mode is on, and chat as a guest: it comes with a captured question and goes by itself."""
+"""Which mode is on, and chat as a guest: it comes with a question of another mode and goes by itself."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from app.settings import ModeName
 class Modes:
     """The three modes of one desk; `now` is the one that is on.
 
-    While the keyboard holds keys back, they are a question. If chat is not on, it is shown for so long:
-    until the capture ends without a question, or the person types on after the answer.
+    While the keyboard holds keys back, they are a question; commands and the window ask some too. If chat is
+    not on, it is a guest for so long: until there is neither a capture nor a reply, or the person types on
+    after the answer.
     """
 
     def __init__(self, desk: Desk, first: ModeName) -> None:
@@ -68,6 +69,10 @@ class Modes:
     def capture_began(self) -> None:
         """The keys from now on are a question."""
         self._is_capturing = True
+        self.invite_chat()
+
+    def invite_chat(self) -> None:
+        """Chat is to answer something, in whatever mode the person is."""
         if self.now is not self.chat:
             host = self.now.name
             # Not entered: what stands in the person's window does not change.
@@ -77,8 +82,12 @@ class Modes:
     def capture_ended(self) -> None:
         """Keys go to the computer again."""
         self._is_capturing = False
-        if self._host is not None and not self.chat.is_showing_reply:
-            self._go_back()
+        self.settle()
+
+    def settle(self, *, enter: bool = True) -> None:
+        """A guest with nothing to show leaves: its reply was cancelled, failed, or was wiped."""
+        if self._host is not None and not (self._is_capturing or self.chat.is_showing_reply):
+            self._go_back(enter=enter)
 
     def edited(self, edit: Edit, at: float, *, captured: bool) -> None:
         """A key changed the text, of the question or of the person's window."""
@@ -89,10 +98,10 @@ class Modes:
             self._go_back()
         self.now.edited(edit, at)
 
-    def _go_back(self) -> None:
+    def _go_back(self, *, enter: bool = True) -> None:
         host, self._host = self._host, None
         if host is not None:
-            self._turn_to(host, enter=True)
+            self._turn_to(host, enter=enter)
 
     def _turn_to(self, name: ModeName, *, enter: bool) -> None:
         self.now.leave()
