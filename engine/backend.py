@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from engine.config import ModelConfig
 from engine.errors import ContextOverflowError
+from engine.texts import Text
 
 Logits: TypeAlias = NDArray[np.float32]
 
@@ -80,5 +81,9 @@ def check_rows(
         raise ValueError(f"a token id lies outside the vocabulary of {vocab_size}")
     if position + len(tokens) > max_context:
         raise ContextOverflowError(
-            f"{position + len(tokens)} tokens do not fit the context of {max_context}: shorten the text"
+            Text(
+                "{position} tokens do not fit the context of {max_context}: shorten the text",
+                position=position + len(tokens),
+                max_context=max_context,
+            )
         )

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from engine.errors import EngineError
 from engine.messages import MAX_MESSAGE_BYTES, PROTOCOL_VERSION, Command, Event
+from engine.texts import Text
 
 # The key that both sides prove to hold, handed to the child through its stdin.
 AUTHKEY_BYTES = 32
@@ -56,8 +57,12 @@ def encode(message: Command | Event) -> bytes:
     frame = message.model_dump_json().encode()
     if len(frame) > MAX_MESSAGE_BYTES:
         raise MessageTooLargeError(
-            f"a {message.type} message has {len(frame)} bytes, the limit is {MAX_MESSAGE_BYTES}: "
-            "send less text"
+            Text(
+                "a {type} message has {frame} bytes, the limit is {max_message_bytes}: send less text",
+                type=message.type,
+                frame=len(frame),
+                max_message_bytes=MAX_MESSAGE_BYTES,
+            )
         )
     return frame
 
@@ -103,7 +108,11 @@ class Channel(Generic[Incoming]):
             kinds = ", ".join(
                 sorted({detail["type"] for detail in error.errors(include_url=False)})
             )
-            reason = f"a frame of {len(frame)} bytes is not a valid message ({kinds})"
+            reason = Text(
+                "a frame of {frame} bytes is not a valid message ({kinds})",
+                frame=len(frame),
+                kinds=kinds,
+            )
         # Raised out here so that no ValidationError, which holds the input, rides along as __context__.
         raise ChannelError(reason)
 
@@ -135,8 +144,12 @@ class Channel(Generic[Incoming]):
             raise ChannelError("the engine's hello lacks its protocol version")
         if protocol != PROTOCOL_VERSION:
             raise ProtocolVersionError(
-                f"the engine speaks message version {protocol}, this program {PROTOCOL_VERSION}: "
-                "install both from the same release"
+                Text(
+                    "the engine speaks message version {protocol}, this program {protocol_version}: "
+                    "install both from the same release",
+                    protocol=protocol,
+                    protocol_version=PROTOCOL_VERSION,
+                )
             )
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from engine.formats.source import TokenizerSpec
 from engine.messages import Turn
 from engine.template_budget import TooExpensive
 from engine.template_sandbox import MeteredEnvironment, TemplateRefusal
+from engine.texts import Text
 from engine.tokenizer import Tokenizer
 
 # For models whose file has no template: ChatML where the vocabulary has its two tokens, else plain
@@ -109,14 +110,19 @@ class ChatTemplate:
 
     def _compile(self, source: str) -> jinja2.Template:
         if len(source) > _MAX_SOURCE:
-            raise TemplateError(f"the chat template has more than {_MAX_SOURCE} characters")
+            raise TemplateError(
+                Text(
+                    "the chat template has more than {max_source} characters",
+                    max_source=_MAX_SOURCE,
+                )
+            )
         try:
             return self._environment.compile_metered(source)
         except jinja2.TemplateSyntaxError as error:
-            reason = f"line {error.lineno}: {error.message}"
+            reason = Text("line {lineno}: {message}", lineno=error.lineno, message=error.message)
         except _FAILURES as error:
-            reason = type(error).__name__
-        raise TemplateError(f"the chat template cannot be compiled: {reason}")
+            reason = Text(type(error).__name__)
+        raise TemplateError(Text("the chat template cannot be compiled: {reason}", reason=reason))
 
     def _render(
         self,
@@ -140,12 +146,12 @@ class ChatTemplate:
             return self._environment.render(self._programs[source], variables)
         except TemplateRefusal:
             # Its words are not passed on: a hostile template could choose them by what a turn says.
-            reason = "refuses these turns"
+            reason = Text("the chat template refuses these turns")
         except TooExpensive:
-            reason = "takes too much time or memory"
+            reason = Text("the chat template takes too much time or memory")
         except _FAILURES as error:
-            reason = f"fails with {type(error).__name__}"
-        raise TemplateError(f"the chat template {reason}")
+            reason = Text("the chat template fails with {error}", error=type(error).__name__)
+        raise TemplateError(reason)
 
 
 def _control(pieces: Sequence[str | int]) -> list[int]:

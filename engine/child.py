@@ -19,6 +19,7 @@ from engine.channel import Channel
 from engine.childlog import is_safe_line
 from engine.door import ChildStartError, Door
 from engine.messages import EVENTS, Event
+from engine.texts import Text, with_log
 
 # `python -m` looks into the working directory first. With the folder above this package there, the
 # child runs the very files that the parent runs, and not an `engine` that lies where the person stands.
@@ -76,7 +77,9 @@ class EngineChild:
             if self._process.poll() is not None:
                 raise ChildStartError("it ended before it connected")
             if time.monotonic() > deadline:
-                raise ChildStartError(f"it did not connect within {limit_s:g} s")
+                raise ChildStartError(
+                    Text("it did not connect within {limit_s:g} s", limit_s=limit_s)
+                )
 
         try:
             while (connection := self._door.admitted(_LOOK_EVERY_S)) is None:
@@ -102,7 +105,7 @@ class EngineChild:
         self._killed = True
         self._process.kill()
 
-    def end(self, grace_s: float) -> str:
+    def end(self, grace_s: float) -> Text:
         """Give the process `grace_s` seconds to leave by itself, kill it otherwise, and reap it.
 
         Leaves `channel` open, because another thread may be writing to it.
@@ -116,12 +119,12 @@ class EngineChild:
         self._door.close()
         self._stderr.finish()
         if self._killed:
-            how = "was ended by its parent"
+            how = Text("it was ended by its parent")
         elif status < 0:
-            how = f"was killed by {_signal_name(-status)}"
+            how = Text("it was killed by {signal_name}", signal_name=_signal_name(-status))
         else:
-            how = f"ended with exit code {status}"
-        return "\n".join([how, *self._stderr.lines])
+            how = Text("it ended with exit code {status}", status=status)
+        return with_log(how, "\n".join(self._stderr.lines))
 
     def close(self) -> None:
         """Close the channel. Call it after `end`, when no other thread uses the channel any more."""
@@ -173,7 +176,9 @@ def _spawn(argv: Sequence[str], key: bytes) -> subprocess.Popen[bytes]:
             creationflags=flags,
         )
     except OSError as error:
-        raise ChildStartError(f"cannot start the engine child: {error}") from error
+        raise ChildStartError(
+            Text("cannot start the engine child: {error}", error=error)
+        ) from error
     assert process.stdin is not None
     # The key goes through a pipe: other processes can read arguments and the environment.
     with contextlib.suppress(OSError), process.stdin as stdin:  # it may have ended already

@@ -42,6 +42,7 @@ from engine.messages import (
     Suggest,
 )
 from engine.restarts import RestartWindow
+from engine.texts import Text, as_text, first_line, log_of, with_log
 
 MODEL_ENGINE = (sys.executable, "-m", "engine.server")
 FAKE_ENGINE = (*MODEL_ENGINE, "--fake")
@@ -174,7 +175,9 @@ class EngineClient:
                 if command.request <= LOAD_REQUEST or command.request in self._open:
                     raise ValueError(f"request number {command.request} is below 1 or still open")
                 if len(self._open) >= MAX_OPEN:
-                    raise EngineUnavailableError(f"{MAX_OPEN} requests wait for their answers")
+                    raise EngineUnavailableError(
+                        Text("{count} requests wait for their answers", count=MAX_OPEN)
+                    )
                 self._open.add(command.request)
             self._frames.append(frame)
             self._changed.notify_all()
@@ -208,7 +211,9 @@ class EngineClient:
             _log.warning("engine given up: %s", error.reason)
             self._finish(EngineState.FAILED, error.code, error.reason)
         except Exception as error:  # noqa: BLE001  the thread's top; a callback may have raised it
-            reason = f"unexpected {name_of_error(error)} in the engine's supervisor"
+            reason = Text(
+                "unexpected {error} in the engine's supervisor", error=name_of_error(error)
+            )
             _log.error("%s", reason)
             self._finish(EngineState.FAILED, "engine-died", reason)
         else:
@@ -231,26 +236,35 @@ class EngineClient:
             if not restarts.allow():
                 raise _GiveUpError(
                     "engine-died",
-                    f"the engine died {limits.restarts + 1} times within "
-                    f"{limits.restart_window_s / 60:g} minutes; the last time {reason}",
+                    with_log(
+                        Text(
+                            "the engine died {count} times within {minutes:g} minutes; the last time {reason}",
+                            count=limits.restarts + 1,
+                            minutes=limits.restart_window_s / 60,
+                            reason=first_line(reason),
+                        ),
+                        log_of(reason),
+                    ),
                 )
-            self._fail_open("engine-died", "the engine ended in the middle of this request")
+            self._fail_open("engine-died", Text("the engine ended in the middle of this request"))
             self._enter(EngineState.RESTARTING, reason)
             if self._may_use_gpu:  # a driver can take a process down: once is enough
-                note = f"on the CPU: the engine died before, {reason.splitlines()[0]}"
+                note = Text(
+                    "on the CPU: the engine died before, {reason}", reason=first_line(reason)
+                )
                 load = load.model_copy(update={"device": Device.CPU, "reason": note})
 
-    def _run_child(self, load: LoadModel) -> str:
-        """The life of one child; gives the reason of its end."""
+    def _run_child(self, load: LoadModel) -> Text:
+        """The life of one child; gives the reason of its end, with its last log lines."""
         self._may_use_gpu = False
         try:
             child = EngineChild(self._argv)
         except ChildStartError as error:
-            return str(error)
+            return as_text(str(error))
         self._child = child
         writer: threading.Thread | None = None
         grace_s = 0.0
-        trouble = ""
+        trouble: Text | None = None
         try:
             child.connect(self._limits.connect_s, self._stopping.is_set)
             writer = threading.Thread(
@@ -266,7 +280,7 @@ class EngineClient:
         except ProtocolVersionError as error:
             raise _GiveUpError(error.code, str(error)) from error
         except (ChildStartError, ChannelError) as error:
-            trouble = f"{error}; "
+            trouble = as_text(str(error))
         finally:
             end = child.end(grace_s)  # a writer that waits for the child gets an error from here on
             with self._changed:
@@ -275,7 +289,11 @@ class EngineClient:
             if writer is not None:
                 writer.join()
             child.close()
-        return f"{trouble}it {end}"
+        if trouble is not None:
+            end = with_log(
+                Text("{trouble}; {end}", trouble=trouble, end=first_line(end)), log_of(end)
+            )
+        return end
 
     def _take(self, event: Event) -> None:
         match event:
@@ -305,7 +323,7 @@ class EngineClient:
     def _finish(self, state: EngineState, code: str, reason: str) -> None:
         with self._changed:
             self._state = state  # before the requests fail, so that none comes after them
-        self._fail_open(code, reason or "the engine was stopped")
+        self._fail_open(code, reason or Text("the engine was stopped"))
         self._on_state(state, reason)
 
     def _fail_open(self, code: str, reason: str) -> None:

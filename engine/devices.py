@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from engine.errors import DeviceError, OutOfMemoryError, UnsupportedModelError
 from engine.failures import name_of_error
 from engine.formats.source import ModelSource
 from engine.messages import Device
+from engine.texts import Text, as_text
 
 if TYPE_CHECKING:
     from engine.fp8.model import PackedModel
@@ -31,8 +31,6 @@ Devices: TypeAlias = Mapping[Device, Opener]
 
 # What most computers lack: with `auto` that is no news.
 _NO_GPU: Final = ("cuda-no-device", "cuda-device-unsupported")
-# Advice at the end of a reason that is followed already.
-_FOLLOWED: Final = re.compile(r"[;:,]?(?: or)?(?: use)?(?: the)? cpu engine$")
 _NOTE_CHARS: Final = 300  # a compiler's log can be long
 
 _log = logging.getLogger(__name__)
@@ -59,20 +57,25 @@ def place(source: ModelSource, max_context: int, device: Device, devices: Device
     try:
         return Placed(devices[Device.CUDA](source, max_context), Device.CUDA)
     except (DeviceError, OutOfMemoryError, UnsupportedModelError) as error:
-        reason = str(error)
+        reason = as_text(str(error))
         is_news = device is Device.CUDA or error.code not in _NO_GPU
     except (ImportError, AttributeError, RuntimeError, OSError) as error:
         # What the bindings raise where they and the driver do not fit together, or a part is missing.
-        reason, is_news = f"the GPU cannot be used: {name_of_error(error)}", True
+        reason = Text("the GPU cannot be used: {error}", error=name_of_error(error))
+        is_news = True
     note = on_the_cpu(reason)
     _log.info("%s", note)
     return Placed(devices[Device.CPU](source, max_context), Device.CPU, note if is_news else "")
 
 
-def on_the_cpu(reason: str) -> str:
+def on_the_cpu(reason: Text) -> Text:
     """One line for the person."""
-    line = _FOLLOWED.sub("", " ".join(reason.split()))
-    return f"on the CPU: {line if len(line) <= _NOTE_CHARS else line[:_NOTE_CHARS] + '…'}"
+    return Text("on the CPU: {reason}", reason=reason.renamed(_in_short))
+
+
+def _in_short(value: str) -> str:
+    line = " ".join(value.split())
+    return line if len(line) <= _NOTE_CHARS else f"{line[:_NOTE_CHARS]}…"
 
 
 def _open_cpu(source: ModelSource, max_context: int) -> Backend:

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from engine.channel import AUTHKEY_BYTES
 from engine.errors import EngineError
+from engine.texts import Text
 
 # sun_path holds 104 bytes on macOS and the BSDs, 108 on Linux, with the closing zero.
 _MAX_SOCKET_PATH = 100
@@ -57,7 +58,9 @@ class Door:
                 self._listener = Listener(os.path.join(self._folder, "engine"), "AF_UNIX")
         except OSError as error:
             self._remove_folder()
-            raise ChildStartError(f"cannot listen for the engine child: {error}") from error
+            raise ChildStartError(
+                Text("cannot listen for the engine child: {error}", error=error)
+            ) from error
         self.address = str(self._listener.address)
         self._closing = threading.Event()
         self._visitor: Connection | None = None

@@ -8,11 +8,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from engine.texts import Text, as_text
+
 
 class EngineError(Exception):
-    """Base of every error that the engine raises on purpose. `code` is stable across versions."""
+    """Base of every error that the engine raises on purpose. `code` is stable across versions.
+
+    Its message is a Text, so that whoever shows it can say it in the person's language.
+    """
 
     code = "engine"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(as_text(message))
 
 
 class ModelFileError(EngineError):
@@ -24,7 +32,9 @@ class ModelFileError(EngineError):
     code = "model-file"
 
     def __init__(self, path: Path | str, field: str, reason: str) -> None:
-        super().__init__(f"{path}: {field}: {reason}")
+        super().__init__(
+            Text("{path}: {field}: {reason}", path=path, field=field, reason=as_text(reason))
+        )
         self.path = Path(path)
         self.field = field
         self.reason = reason

@@ -10,12 +10,25 @@ from __future__ import annotations
 import enum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    TypeAdapter,
+)
+
+from engine.texts import from_wire, to_wire
 
 PROTOCOL_VERSION = 3
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_TEXT = 32_768
 MAX_REPLY_TOKENS = 4096
+
+
+Told = Annotated[str, PlainValidator(from_wire), PlainSerializer(to_wire, when_used="json")]
+"""For the person: a Text stays one on its way."""
 
 
 class _Message(BaseModel):
@@ -64,7 +77,7 @@ class LoadModel(_Message):
     max_context: int = Field(default=2048, ge=16, le=1 << 17)
     device: Device = Device.AUTO
     server: RemoteServer | None = None
-    reason: str = ""
+    reason: Told = ""
 
 
 class Suggest(_Message):
@@ -182,7 +195,7 @@ class ModelLoaded(_Message):
     context_length: int
     backend: str
     seconds: float
-    note: str = ""
+    note: Told = ""
 
 
 class Candidate(_Message):
@@ -264,7 +277,7 @@ class Failed(_Message):
     type: Literal["failed"] = "failed"
     request: int
     code: str
-    message: str
+    message: Told
 
 
 Command = LoadModel | Suggest | Chat | Complete | Prepare | Choose | Cancel | Forget | Shutdown

@@ -50,6 +50,7 @@ from engine.messages import (
     SuggestionsReady,
 )
 from engine.serving import Choice, LoadedModel, Reply, Suggestions
+from engine.texts import Text
 
 if sys.platform != "win32":
     import resource
@@ -162,13 +163,15 @@ class _Worker:
         except EngineError as error:
             self._channel.send(Failed(request=request, code=error.code, message=str(error)))
         except MemoryError:
-            message = "not enough memory for this request"
+            message = Text("not enough memory for this request")
             self._channel.send(Failed(request=request, code="out-of-memory", message=message))
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001  a panic in a Rust library is no Exception
             log_error(f"a {job.command.type} command failed", error)
-            message = f"unexpected {type(error).__name__} in the engine; its log says where"
+            message = Text(
+                "unexpected {error} in the engine; its log says where", error=type(error).__name__
+            )
             self._channel.send(Failed(request=request, code="internal", message=message))
 
     def close(self) -> None:
@@ -193,13 +196,13 @@ class _Worker:
 
     def _move_to_cpu(self, load: LoadModel, error: DeviceError) -> None:
         _log.warning("the device failed (%s): the model goes to the CPU", error.code)
-        reason = on_the_cpu(f"the GPU failed, {error}")
+        reason = on_the_cpu(Text("the GPU failed, {reason}", reason=error))
         cpu = load.model_copy(update={"device": Device.CPU, "reason": reason})
         try:
             self._channel.send(self._load_model(cpu, time.perf_counter()))
         except EngineError as failure:
             # The parent ends us: without any model there is nothing to do here.
-            message = f"{reason}; and there: {failure}"
+            message = Text("{reason}; and there: {failure}", reason=reason, failure=failure)
             self._channel.send(Failed(request=load.request, code=failure.code, message=message))
             raise
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.backend import Backend, Logits
 from engine.errors import ContextOverflowError, OperationCancelledError
 from engine.ledger import RowLedger
+from engine.texts import Text
 
 # Tokens of a prefill between two looks at `cancelled`. Larger chunks are a little faster, smaller
 # ones can be stopped sooner; 64 tokens of SmolLM2-135M take about 0.13 s on two cores.
@@ -103,7 +104,11 @@ class Session:
             raise ValueError("a session needs at least one token")
         if len(tokens) > self.max_context:
             raise ContextOverflowError(
-                f"{len(tokens)} tokens do not fit the context of {self.max_context}: shorten the text"
+                Text(
+                    "{tokens} tokens do not fit the context of {max_context}: shorten the text",
+                    tokens=len(tokens),
+                    max_context=self.max_context,
+                )
             )
         common = common_prefix(self._tokens, tokens)
         if common == len(tokens) == len(self._tokens) and self._logits is not None:

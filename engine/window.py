@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from engine.errors import ContextOverflowError
 from engine.messages import Turn
+from engine.texts import Text
 
 
 class TokenWindow:
@@ -63,7 +64,11 @@ def fit_turns(
             kept = kept[1:]
         if not kept:
             raise ContextOverflowError(
-                f"the last message and the instructions have {count} tokens, but only {limit} fit: "
-                "shorten the message or load the model with a larger max_context"
+                Text(
+                    "the last message and the instructions have {count} tokens, but only {limit} fit: "
+                    "shorten the message or load the model with a larger max_context",
+                    count=count,
+                    limit=limit,
+                )
             )
     return [*system, *kept]

@@ -28,6 +28,7 @@ from engine.cpu.weights import FLOAT_BYTES, Layer, Weights, load_weights, weight
 from engine.errors import BackendClosedError, OutOfMemoryError
 from engine.formats.source import ModelSource
 from engine.rope import rope_tables
+from engine.texts import Text
 
 # Rows of all branches computed at once. Up to about 16 a row costs next to nothing, because the
 # time goes into reading the weights; the cache has this many spare rows to hold them.
@@ -240,6 +241,10 @@ def _check_memory(needed: int) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         raise OutOfMemoryError(
-            f"the model needs {needed >> 20} MiB in float32 with its cache, and {free >> 20} MiB are free:"
-            " close other programs or take a smaller model or a shorter context"
+            Text(
+                "the model needs {needed} MiB in float32 with its cache, and {free} MiB are free: "
+                "close other programs or take a smaller model or a shorter context",
+                needed=needed >> 20,
+                free=free >> 20,
+            )
         )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from engine.cuda.errors import CompileError, NoDeviceError
+from engine.texts import Text
 
 ARCHITECTURES: Final = ("sm_89", "sm_90a", "sm_120")
 _FOLDER: Final = Path(__file__).parent / "kernels"
@@ -65,9 +66,7 @@ def _load_nvrtc() -> Any:
     try:
         return importlib.import_module("cuda.bindings.nvrtc")
     except ImportError as error:
-        raise NoDeviceError(
-            "cuda-python is not installed: pip install 'thock[cuda]', or use the cpu engine"
-        ) from error
+        raise NoDeviceError("cuda-python is not installed: pip install 'thock[cuda]'") from error
 
 
 def compiler_version() -> tuple[int, int]:
@@ -80,9 +79,11 @@ def compiler_version() -> tuple[int, int]:
     try:
         result, major, minor = nvrtc.nvrtcVersion()
     except RuntimeError as error:  # the bindings are there, the compiler library is not
-        raise NoDeviceError(f"the CUDA compiler (NVRTC) is missing: {error}") from error
+        raise NoDeviceError(
+            Text("the CUDA compiler (NVRTC) is missing: {error}", error=error)
+        ) from error
     if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise CompileError(f"nvrtcVersion failed: {result}")
+        raise CompileError(Text("nvrtcVersion failed: {result}", result=result))
     return int(major), int(minor)
 
 
@@ -125,14 +126,21 @@ def compile_kernel(variant: Variant) -> Built:
         [name.encode() for name in headers],
     )
     if result != success:
-        raise CompileError(f"nvrtcCreateProgram failed: {result}")
+        raise CompileError(Text("nvrtcCreateProgram failed: {result}", result=result))
     try:
         options = [f"--gpu-architecture={variant.arch}", *_OPTIONS]
         options += [f"-D{name}={value}" for name, value in sorted(variant.defines().items())]
         (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
         log = _fetch(nvrtc, program, "ProgramLog")
         if result != success:
-            raise CompileError(f"{result} for {variant.arch}:\n{log.decode(errors='replace')}")
+            raise CompileError(
+                Text(
+                    "the CUDA compiler says {result} for {arch}: {log}",
+                    result=result,
+                    arch=variant.arch,
+                    log=log.decode(errors="replace"),
+                )
+            )
         cubin = _fetch(nvrtc, program, "CUBIN")
     finally:
         nvrtc.nvrtcDestroyProgram(program)

@@ -24,6 +24,7 @@ from engine.cuda.errors import (
     UnsupportedDeviceError,
 )
 from engine.errors import OutOfMemoryError
+from engine.texts import Text
 
 MINIMUM_DRIVER: Final = 12040  # CUDA 12.4: the first whose drivers load e4m3 mma cubins
 _LOST: Final = {
@@ -47,9 +48,7 @@ def load() -> Any:
     try:
         return importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
-        raise NoDeviceError(
-            "cuda-python is not installed: pip install 'thock[cuda]', or use the cpu engine"
-        ) from error
+        raise NoDeviceError("cuda-python is not installed: pip install 'thock[cuda]'") from error
 
 
 def check(api: Any, call: str, answer: tuple[Any, ...]) -> Any:
@@ -59,7 +58,7 @@ def check(api: Any, call: str, answer: tuple[Any, ...]) -> Any:
         return values[0] if len(values) == 1 else tuple(values)
     name = getattr(result, "name", str(result))
     if name == "CUDA_ERROR_OUT_OF_MEMORY":
-        raise OutOfMemoryError(f"{call}: the GPU has too little free memory")
+        raise OutOfMemoryError(Text("{call}: the GPU has too little free memory", call=call))
     if name in _LOST:
         raise DeviceLostError(call, name, "the GPU context is lost; the engine must be reopened")
     raise CudaError(call, name)
@@ -100,6 +99,11 @@ class Grid:
     cluster: int = 1
 
 
+def _dotted(version: int) -> str:
+    """CUDA's own number of a version, 12080, as it is written: 12.8."""
+    return f"{version // 1000}.{version % 1000 // 10}"
+
+
 class Context:
     """The primary context of one device, one stream, and everything allocated through it.
 
@@ -118,14 +122,23 @@ class Context:
             count = self._check("cuDeviceGetCount", api.cuDeviceGetCount())
         except (CudaError, RuntimeError) as error:
             # Without a driver library the bindings raise RuntimeError at the first call.
-            raise NoDeviceError(f"no usable NVIDIA driver ({error}); use the cpu engine") from error
+            raise NoDeviceError(Text("no usable NVIDIA driver ({error})", error=error)) from error
         if ordinal >= count:
-            raise NoDeviceError(f"GPU {ordinal} asked for, {count} found; use the cpu engine")
+            raise NoDeviceError(
+                Text(
+                    "GPU {ordinal} asked for, {count} found",
+                    ordinal=ordinal,
+                    count=count,
+                )
+            )
         version = self._check("cuDriverGetVersion", api.cuDriverGetVersion())
         if version < MINIMUM_DRIVER:
             raise DriverTooOldError(
-                f"the NVIDIA driver supports CUDA {version // 1000}.{version % 1000 // 10}, "
-                f"Thock needs {MINIMUM_DRIVER // 1000}.{MINIMUM_DRIVER % 1000 // 10}: update it"
+                Text(
+                    "the NVIDIA driver supports CUDA {version}, Thock needs {minimum}: update it",
+                    version=_dotted(version),
+                    minimum=_dotted(MINIMUM_DRIVER),
+                )
             )
         self._device = self._check("cuDeviceGet", api.cuDeviceGet(ordinal))
         self._context = self._check(
@@ -138,8 +151,13 @@ class Context:
             if self.facts.capability < (8, 9) or not self.facts.cooperative:
                 major, minor = self.facts.capability
                 raise UnsupportedDeviceError(
-                    f"{self.facts.name} (compute capability {major}.{minor}) has no FP8 tensor "
-                    "cores; 8.9 or newer is needed: use the cpu engine"
+                    Text(
+                        "{facts_name} (compute capability {major}.{minor}) has no FP8 tensor cores; 8.9 or "
+                        "newer is needed",
+                        facts_name=self.facts.name,
+                        major=major,
+                        minor=minor,
+                    )
                 )
             # Copies have a stream of their own: behind a resident kernel they would wait for ever.
             self.stream, self._copies = (
@@ -259,8 +277,13 @@ class Context:
         """
         if shared_bytes > self.facts.shared_memory:
             raise UnsupportedDeviceError(
-                f"the kernel of this model needs {shared_bytes} bytes of shared memory, "
-                f"{self.facts.name} has {self.facts.shared_memory}"
+                Text(
+                    "the kernel of this model needs {shared_bytes} bytes of shared memory, {facts_name} "
+                    "has {shared_memory}",
+                    shared_bytes=shared_bytes,
+                    facts_name=self.facts.name,
+                    shared_memory=self.facts.shared_memory,
+                )
             )
         api = self._api
         module = self._check("cuModuleLoadData", api.cuModuleLoadData(cubin))

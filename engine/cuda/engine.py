@@ -23,6 +23,7 @@ from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
 from engine.cuda.shape import MAX_TOKENS, Op
 from engine.fp8.model import Matrix, PackedModel
+from engine.texts import Text
 
 _MATRIX: Final = {
     Op.QKV: Matrix.QKV,
@@ -69,8 +70,11 @@ class GpuEngine:
         config, facts, tuning = model.config, context.facts, tuning or Tuning()
         if residency is Residency.RESIDENT and facts.watchdog:
             raise UnsupportedDeviceError(
-                f"{facts.name} drives a display and its driver ends long kernels: "
-                "resident is not possible, use lease or launch"
+                Text(
+                    "{facts_name} drives a display and its driver ends long kernels: resident is not "
+                    "possible, use lease or launch",
+                    facts_name=facts.name,
+                )
             )
         memory.require(memory.plan(model, max_context), facts.free_memory, facts.name)
         self._context, self._config, self._tuning = context, config, tuning
@@ -114,7 +118,13 @@ class GpuEngine:
         self._function = self._load(layout.variant, kernels, layout.shared_bytes)
         resident = self._context.resident_blocks(self._function, shape.THREADS, layout.shared_bytes)
         if resident < layout.blocks:
-            raise UnsupportedDeviceError(f"only {resident} of {layout.blocks} blocks fit at once")
+            raise UnsupportedDeviceError(
+                Text(
+                    "only {resident} of {blocks} blocks fit at once",
+                    resident=resident,
+                    blocks=layout.blocks,
+                )
+            )
         return layout
 
     def _allocate(self, model: PackedModel) -> Params:
@@ -241,14 +251,22 @@ class GpuEngine:
                 self._relaunch_or_fail(number)
             elif time.monotonic_ns() > deadline:
                 self._control[0] = 1
-                raise KernelTimeoutError(f"request {number} was not answered in time")
+                raise KernelTimeoutError(
+                    Text("request {number} was not answered in time", number=number)
+                )
 
     def _relaunch_or_fail(self, number: int) -> None:
         abort = np.zeros(1, dtype=np.uint32)
         self._context.read(self._params.abort, abort)
         if abort[0] or self._residency is Residency.LAUNCH:
             self._reset()
-            raise KernelTimeoutError(f"the kernel gave up request {number} (reason {abort[0]})")
+            raise KernelTimeoutError(
+                Text(
+                    "the kernel gave up request {number} (reason {abort})",
+                    number=number,
+                    abort=abort[0],
+                )
+            )
         self._launch(number)  # the lease ended between our look and our request
 
     def _reset(self) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from engine.errors import DeviceError
+from engine.texts import Text, as_text
 
 
 class CudaError(DeviceError):
@@ -12,7 +13,10 @@ class CudaError(DeviceError):
     code = "cuda"
 
     def __init__(self, call: str, result: str, advice: str = "") -> None:
-        super().__init__(f"{call} failed: {result}" + (f"; {advice}" if advice else ""))
+        failure = Text("{call} failed: {result}", call=call, result=result)
+        if advice:
+            failure = Text("{failure}; {advice}", failure=failure, advice=as_text(advice))
+        super().__init__(failure)
         self.call = call
         self.result = result
 

@@ -10,6 +10,7 @@ from engine.config import ModelConfig
 from engine.cuda.shape import MAX_TOKENS
 from engine.errors import OutOfMemoryError
 from engine.fp8.model import PackedModel
+from engine.texts import Text
 
 DESKTOP_RESERVE: Final = 600 << 20  # bytes left for the desktop on the same card
 
@@ -27,11 +28,6 @@ class MemoryPlan:
     @property
     def total(self) -> int:
         return self.weights + self.cache + self.exchange + self.logits + self.rope
-
-    def table(self) -> str:
-        """One line a purpose, MiB."""
-        names = ("weights", "cache", "exchange", "logits", "rope", "total")
-        return "\n".join(f"{name:<9} {getattr(self, name) / 2**20:10.1f} MiB" for name in names)
 
 
 def cache_bytes(config: ModelConfig, context: int) -> int:
@@ -75,7 +71,12 @@ def require(needed: MemoryPlan, free: int, name: str) -> None:
     """
     if needed.total + DESKTOP_RESERVE > free:
         raise OutOfMemoryError(
-            f"{name} has {free / 2**20:.0f} MiB free; the model needs\n{needed.table()}\n"
-            f"and {DESKTOP_RESERVE >> 20} MiB stay free for the desktop. Use a smaller model, "
-            "a shorter context, or the cpu engine"
+            Text(
+                "{name} has {free:.0f} MiB free; the model needs {needed:.0f} MiB, and {desktop_reserve} "
+                "MiB stay free for the desktop: use a smaller model or a shorter context",
+                name=name,
+                free=free / 2**20,
+                needed=needed.total / 2**20,
+                desktop_reserve=DESKTOP_RESERVE >> 20,
+            )
         )

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from engine.config import ModelConfig
 from engine.errors import ModelFileError, UnsupportedModelError
+from engine.texts import Text
 
 MAX_DIM = 1 << 17
 MAX_LAYERS = 1024
@@ -52,13 +53,25 @@ def check_heads(path: Path, config: ModelConfig, fields: FieldNames) -> None:
         raise ModelFileError(
             path,
             fields.kv_heads,
-            f"{config.n_heads} query heads cannot share {config.n_kv_heads} key heads evenly",
+            Text(
+                "{n_heads} query heads cannot share {n_kv_heads} key heads evenly",
+                n_heads=config.n_heads,
+                n_kv_heads=config.n_kv_heads,
+            ),
         )
     if config.head_dim % 2:
         raise ModelFileError(
-            path, fields.head_dim, f"{config.head_dim} is odd, rotary embedding needs pairs"
+            path,
+            fields.head_dim,
+            Text("{head_dim} is odd, rotary embedding needs pairs", head_dim=config.head_dim),
         )
     if config.head_dim > MAX_HEAD_DIM:
         raise UnsupportedModelError(
-            path, fields.head_dim, f"{config.head_dim} is more than {MAX_HEAD_DIM}"
+            path,
+            fields.head_dim,
+            Text(
+                "{head_dim} is more than {max_head_dim}",
+                head_dim=config.head_dim,
+                max_head_dim=MAX_HEAD_DIM,
+            ),
         )

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from engine.errors import ModelFileError
 from engine.formats.tensors import LAYOUTS, StoredTensor, TensorType
+from engine.texts import Text
 
 # Weights per piece: 512 KiB of float32. On a 2-core Xeon this is 3 times as fast as the 16-row
 # pieces of gguf.quants.dequantize; larger pieces gain nothing more.
@@ -39,7 +40,9 @@ def read_blocks(tensor: StoredTensor) -> Iterator[NDArray[np.uint8]]:
             bad = (bits & layout.exponent) == layout.exponent
             if bad.any():
                 weight = (start // layout.size + int(bad.argmax())) * layout.weights
-                reason = f"holds NaN or infinity near weight {weight}; the file is damaged"
+                reason = Text(
+                    "holds NaN or infinity near weight {weight}; the file is damaged", weight=weight
+                )
                 raise ModelFileError(tensor.file.path, tensor.field, reason)
         yield blocks
 

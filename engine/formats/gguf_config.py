@@ -13,6 +13,7 @@ from engine.errors import UnsupportedModelError
 from engine.formats import bounds
 from engine.formats.gguf_metadata import Metadata
 from engine.formats.tensors import StoredTensor
+from engine.texts import Text
 
 # The order of the rows of W_q and W_k in the file: llama_model_rope_type of llama.cpp
 # (NORM is interleaved, NEOX is half-split).
@@ -35,7 +36,10 @@ def read_config(metadata: Metadata, tensors: Mapping[str, StoredTensor]) -> Mode
     n_heads = metadata.integer(heads_key, 1, bounds.MAX_HEADS)
     head_dim_key = f"{arch}.attention.key_length"
     if head_dim_key not in metadata and dim % n_heads:
-        raise metadata.error(heads_key, f"{dim} columns do not split into {n_heads} heads")
+        raise metadata.error(
+            heads_key,
+            Text("{dim} columns do not split into {n_heads} heads", dim=dim, n_heads=n_heads),
+        )
     config = ModelConfig(
         architecture=arch,
         vocab_size=_vocab_size(metadata, arch, tensors),
@@ -76,7 +80,11 @@ def read_architecture(metadata: Metadata) -> str:
     key = "general.architecture"
     arch = metadata.text(key, _MAX_TEXT_BYTES)
     if arch not in ARCHITECTURES:
-        reason = f"is {bounds.printable(arch)!r}; Thock computes {' and '.join(ARCHITECTURES)}"
+        reason = Text(
+            "is {bounds}; Thock computes {architectures}",
+            bounds=repr(bounds.printable(arch)),
+            architectures=" and ".join(ARCHITECTURES),
+        )
         raise UnsupportedModelError(metadata.path, key, reason)
     return arch
 
@@ -85,15 +93,17 @@ def _refuse_variants(metadata: Metadata, arch: str) -> None:
     """Refuse what would load, but compute something else than the model's authors meant."""
     kind = metadata.text("general.type", _MAX_TEXT_BYTES, "model")
     if kind != "model":
-        reason = f"is {bounds.printable(kind)!r}; Thock loads whole models only"
+        reason = Text(
+            "is {bounds}; Thock loads whole models only", bounds=repr(bounds.printable(kind))
+        )
         raise UnsupportedModelError(metadata.path, "general.type", reason)
     experts = f"{arch}.expert_count"
     if metadata.integer(experts, 0, 1 << 16, 0):
-        reason = "mixture-of-experts models are not supported"
+        reason = Text("mixture-of-experts models are not supported")
         raise UnsupportedModelError(metadata.path, experts, reason)
     causal = f"{arch}.attention.causal"
     if not metadata.flag(causal, True):
-        reason = "is false; Thock loads models that write text, not those that embed it"
+        reason = Text("is false; Thock loads models that write text, not those that embed it")
         raise UnsupportedModelError(metadata.path, causal, reason)
     for suffix in _SCALES_OF_OTHER_MODELS:
         key = f"{arch}.{suffix}"
@@ -108,10 +118,15 @@ def _vocab_size(metadata: Metadata, arch: str, tensors: Mapping[str, StoredTenso
         raise metadata.error("tensor token_embd.weight", "is missing")
     rows = embedding.shape[0]
     if rows > bounds.MAX_VOCAB:
-        raise metadata.error(embedding.field, f"has {rows} rows, allowed are {bounds.MAX_VOCAB}")
+        raise metadata.error(
+            embedding.field,
+            Text("has {rows} rows, allowed are {max_vocab}", rows=rows, max_vocab=bounds.MAX_VOCAB),
+        )
     key = f"{arch}.vocab_size"
     if metadata.integer(key, 1, bounds.MAX_VOCAB, rows) != rows:
-        raise metadata.error(key, f"does not match the {rows} rows of token_embd.weight")
+        raise metadata.error(
+            key, Text("does not match the {rows} rows of token_embd.weight", rows=rows)
+        )
     return rows
 
 
@@ -132,7 +147,10 @@ def _rope_scaling(metadata: Metadata, arch: str) -> RopeScaling:
     if kind == "none":
         return RopeScaling()
     if kind != "linear":
-        reason = f"is {bounds.printable(kind)!r}; Thock knows none, linear and rope_freqs.weight"
+        reason = Text(
+            "is {bounds}; Thock knows none, linear and rope_freqs.weight",
+            bounds=repr(bounds.printable(kind)),
+        )
         raise UnsupportedModelError(metadata.path, key, reason)
     old = metadata.real(f"{arch}.rope.scale_linear", 0.0, bounds.MAX_ROPE_FACTOR, 0.0)
     factor = metadata.real(f"{arch}.rope.scaling.factor", 0.0, bounds.MAX_ROPE_FACTOR, old)
@@ -146,5 +164,9 @@ def _check_head_dim(metadata: Metadata, config: ModelConfig) -> None:
         key = f"{config.architecture}.{suffix}"
         width = metadata.integer(key, 1, bounds.MAX_HEAD_DIM, config.head_dim)
         if width != config.head_dim:
-            reason = f"is {width}; Thock supports the head size ({config.head_dim}) only"
+            reason = Text(
+                "is {width}; Thock supports the head size ({head_dim}) only",
+                width=width,
+                head_dim=config.head_dim,
+            )
             raise UnsupportedModelError(metadata.path, key, reason)

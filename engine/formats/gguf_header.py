@@ -15,6 +15,7 @@ from engine.errors import ModelFileError, UnsupportedModelError
 from engine.formats.gguf_metadata import LENGTH, SCALARS, Metadata, RawValue, ValueType
 from engine.formats.mapped_file import MappedFile
 from engine.formats.tensors import StoredTensor, TensorType, check_placement, stored_size
+from engine.texts import Text
 
 MAGIC = b"GGUF"
 _OLD_MAGICS = (b"ggml", b"lmgg", b"ggjt", b"tjgg", b"ggla", b"algg", b"ggmf", b"fmgg")
@@ -85,7 +86,10 @@ class _Cursor:
         """Move on by `size` bytes; returns where they start."""
         start, left = self.position, self.file.size - self.position
         if size > left:
-            raise self.error(field, f"needs {size} bytes, the file ends after {left} more")
+            raise self.error(
+                field,
+                Text("needs {size} bytes, the file ends after {left} more", size=size, left=left),
+            )
         self.position += size
         return start
 
@@ -100,7 +104,9 @@ class _Cursor:
     def count(self, field: str, most: int) -> int:
         number = self.u64(field)
         if number > most:
-            raise self.error(field, f"is {number}, allowed are {most}")
+            raise self.error(
+                field, Text("is {number}, allowed are {most}", number=number, most=most)
+            )
         return number
 
     def name(self, field: str) -> str:
@@ -129,7 +135,9 @@ class _Cursor:
         try:
             return ValueType(number)
         except ValueError:
-            raise self.error(key, f"has the unknown value type {number}") from None
+            raise self.error(
+                key, Text("has the unknown value type {number}", number=number)
+            ) from None
 
     def _array(self, key: str) -> RawValue:
         element = self._type(key)
@@ -142,7 +150,11 @@ class _Cursor:
         else:
             self.skip(count * SCALARS[element].size, key)
         if self.position - start > MAX_ARRAY_BYTES:
-            reason = f"is {self.position - start} bytes long, allowed are {MAX_ARRAY_BYTES}"
+            reason = Text(
+                "is {position} bytes long, allowed are {max_array_bytes}",
+                position=self.position - start,
+                max_array_bytes=MAX_ARRAY_BYTES,
+            )
             raise self.error(key, reason)
         return RawValue(ValueType.ARRAY, start, self.position, element, count)
 
@@ -150,12 +162,22 @@ class _Cursor:
         """Step over `count` strings; about 0.15 us each."""
         self._strings_left -= count
         if self._strings_left < 0:
-            raise self.error(key, f"has {count} strings; a file may have {MAX_STRINGS} in all")
+            raise self.error(
+                key,
+                Text(
+                    "has {count} strings; a file may have {max_strings} in all",
+                    count=count,
+                    max_strings=MAX_STRINGS,
+                ),
+            )
         unpack, step = LENGTH.unpack_from, LENGTH.size
         buffer, end, position = self.file.buffer, self.file.size, self.position
         for number in range(count):
             if position + step > end:
-                raise self.error(f"{key}[{number}]", f"starts at byte {position}, past the end")
+                raise self.error(
+                    f"{key}[{number}]",
+                    Text("starts at byte {position}, past the end", position=position),
+                )
             position += step + unpack(buffer, position)[0]
         self.skip(position - self.position, key)
 
@@ -169,12 +191,22 @@ def _read_version(cursor: _Cursor) -> int:
             path, "magic", "is a GGML file from before GGUF; convert it with a newer llama.cpp"
         )
     if magic != MAGIC:
-        raise ModelFileError(path, "magic", f"is {magic!r}, a GGUF file begins with {MAGIC!r}")
+        raise ModelFileError(
+            path,
+            "magic",
+            Text(
+                "is {magic}, a GGUF file begins with {magic2}",
+                magic=repr(magic),
+                magic2=repr(MAGIC),
+            ),
+        )
     version = cursor.u32("version")
     if version and version & 0xFFFF == 0:
         raise UnsupportedModelError(path, "version", "the file is big-endian")
     if version not in VERSIONS:
-        raise UnsupportedModelError(path, "version", f"is {version}, Thock reads GGUF 2 and 3")
+        raise UnsupportedModelError(
+            path, "version", Text("is {version}, Thock reads GGUF 2 and 3", version=version)
+        )
     return version
 
 
@@ -188,12 +220,16 @@ def _read_infos(cursor: _Cursor, n_tensors: int) -> dict[str, _Info]:
             raise ModelFileError(path, field, "stands twice in the file")
         n_dims = cursor.u32(field)
         if not 1 <= n_dims <= MAX_DIMENSIONS:
-            reason = f"has {n_dims} dimensions, allowed are 1 to {MAX_DIMENSIONS}"
+            reason = Text(
+                "has {n_dims} dimensions, allowed are 1 to {max_dimensions}",
+                n_dims=n_dims,
+                max_dimensions=MAX_DIMENSIONS,
+            )
             raise ModelFileError(path, field, reason)
         # GGUF writes the row length first; our shapes have it last, as numpy does.
         shape = tuple(cursor.u64(field) for _ in range(n_dims))[::-1]
         if not all(shape):
-            raise ModelFileError(path, field, f"has the empty shape {shape}")
+            raise ModelFileError(path, field, Text("has the empty shape {shape}", shape=shape))
         infos[name] = _Info(shape, cursor.u32(field), cursor.u64(field))
     return infos
 
@@ -202,7 +238,7 @@ def _alignment(metadata: Metadata) -> int:
     key = "general.alignment"
     alignment = metadata.integer(key, 8, MAX_ALIGNMENT, DEFAULT_ALIGNMENT)
     if alignment & (alignment - 1):
-        raise metadata.error(key, f"is {alignment}, not a power of two")
+        raise metadata.error(key, Text("is {alignment}, not a power of two", alignment=alignment))
     return alignment
 
 
@@ -217,10 +253,18 @@ def _place_tensors(
         kind = _tensor_type(file, field, info.type)
         size = stored_size(kind, info.shape)
         if size is None:
-            reason = f"has rows of {info.shape[-1]} weights, no whole number of {kind.name} blocks"
+            reason = Text(
+                "has rows of {shape} weights, no whole number of {kind_name} blocks",
+                shape=info.shape[-1],
+                kind_name=kind.name,
+            )
             raise ModelFileError(file.path, field, reason)
         if info.offset % alignment:
-            reason = f"starts at offset {info.offset}, no multiple of {alignment}"
+            reason = Text(
+                "starts at offset {offset}, no multiple of {alignment}",
+                offset=info.offset,
+                alignment=alignment,
+            )
             raise ModelFileError(file.path, field, reason)
         tensors[name] = StoredTensor(file, name, kind, info.shape, data_start + info.offset, size)
     check_placement(tensors.values(), padding=alignment)  # llama.cpp refuses gaps, too
@@ -232,7 +276,11 @@ def _tensor_type(file: MappedFile, field: str, number: int) -> TensorType:
         return TensorType(number)
     except ValueError:
         known = ", ".join(kind.name for kind in TensorType)
-        reason = f"has type {_foreign_type(number)}; Thock reads {known}"
+        reason = Text(
+            "has type {foreign_type}; Thock reads {known}",
+            foreign_type=_foreign_type(number),
+            known=known,
+        )
         raise UnsupportedModelError(file.path, field, reason) from None
 
 

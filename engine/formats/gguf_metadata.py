@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engine.errors import ModelFileError
 from engine.formats.mapped_file import MappedFile
+from engine.texts import Text
 
 LENGTH = struct.Struct("<Q")
 
@@ -108,7 +109,15 @@ class Metadata:
         else:
             number = self._scalar(key, value, _INTEGERS)
         if not isinstance(number, int) or not low <= number <= high:
-            raise self.error(key, f"is {number}, allowed are whole numbers from {low} to {high}")
+            raise self.error(
+                key,
+                Text(
+                    "is {number}, allowed are whole numbers from {low} to {high}",
+                    number=number,
+                    low=low,
+                    high=high,
+                ),
+            )
         return number
 
     def real(self, key: str, low: float, high: float, default: float | None = None) -> float:
@@ -120,7 +129,10 @@ class Metadata:
             return default
         number = float(self._scalar(key, value, (*_FLOATS, *_INTEGERS)))
         if not low <= number <= high:
-            raise self.error(key, f"is {number}, allowed is {low} to {high}")
+            raise self.error(
+                key,
+                Text("is {number}, allowed is {low} to {high}", number=number, low=low, high=high),
+            )
         return number
 
     def flag(self, key: str, default: bool) -> bool:
@@ -129,7 +141,7 @@ class Metadata:
             return default
         number = self._scalar(key, value, (ValueType.BOOL,))
         if number not in (0, 1):
-            raise self.error(key, f"is {number}, a truth value is 0 or 1")
+            raise self.error(key, Text("is {number}, a truth value is 0 or 1", number=number))
         return bool(number)
 
     def text(self, key: str, max_bytes: int, default: str | None = None) -> str:
@@ -139,21 +151,36 @@ class Metadata:
                 raise self.error(key, "is missing")
             return default
         if value.type is not ValueType.STRING:
-            raise self.error(key, f"is of type {value.type.name}, not a string")
+            raise self.error(
+                key, Text("is of type {type_name}, not a string", type_name=value.type.name)
+            )
         size = value.end - value.start - LENGTH.size
         if size > max_bytes:
-            raise self.error(key, f"is {size} bytes long, allowed are {max_bytes}")
+            raise self.error(
+                key,
+                Text(
+                    "is {size} bytes long, allowed are {max_bytes}", size=size, max_bytes=max_bytes
+                ),
+            )
         data = self._file.read(value.start + LENGTH.size, size, key)
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise self.error(key, f"is not UTF-8 at byte {error.start}") from None
+            raise self.error(
+                key, Text("is not UTF-8 at byte {error_start}", error_start=error.start)
+            ) from None
 
     def texts(self, key: str) -> list[str]:
         """An array of strings."""
         value = self._array(key)
         if value.element is not ValueType.STRING:
-            raise self.error(key, f"is an array of {_element_name(value)}, not of strings")
+            raise self.error(
+                key,
+                Text(
+                    "is an array of {element_name}, not of strings",
+                    element_name=_element_name(value),
+                ),
+            )
         data = self._file.read(value.start, value.end - value.start, key)
         unpack, step = LENGTH.unpack_from, LENGTH.size
         out: list[str] = []
@@ -164,7 +191,10 @@ class Metadata:
                 position = start + unpack(data, position)[0]
                 out.append(data[start:position].decode())
         except UnicodeDecodeError as error:
-            raise self.error(f"{key}[{len(out)}]", f"is not UTF-8 at byte {error.start}") from None
+            raise self.error(
+                f"{key}[{len(out)}]",
+                Text("is not UTF-8 at byte {error_start}", error_start=error.start),
+            ) from None
         except struct.error:  # the lengths were sound when the header was read
             raise self.error(f"{key}[{len(out)}]", "the file changed while in use") from None
         return out
@@ -173,7 +203,13 @@ class Metadata:
         """An array of numbers, as a new one-dimensional numpy array of the type in the file."""
         value = self._array(key)
         if value.element not in SCALARS or value.element is ValueType.BOOL:
-            raise self.error(key, f"is an array of {_element_name(value)}, not of numbers")
+            raise self.error(
+                key,
+                Text(
+                    "is an array of {element_name}, not of numbers",
+                    element_name=_element_name(value),
+                ),
+            )
         data = self._file.read(value.start, value.end - value.start, key)
         return np.frombuffer(data, SCALARS[value.element].format)
 
@@ -185,13 +221,22 @@ class Metadata:
         if value is None:
             raise self.error(key, "is missing")
         if value.type is not ValueType.ARRAY:
-            raise self.error(key, f"is of type {value.type.name}, not an array")
+            raise self.error(
+                key, Text("is of type {type_name}, not an array", type_name=value.type.name)
+            )
         return value
 
     def _scalar(self, key: str, value: RawValue, allowed: tuple[ValueType, ...]) -> int | float:
         if value.type not in allowed:
             names = ", ".join(t.name for t in allowed)
-            raise self.error(key, f"is of type {value.type.name}, expected one of {names}")
+            raise self.error(
+                key,
+                Text(
+                    "is of type {type_name}, expected one of {names}",
+                    type_name=value.type.name,
+                    names=names,
+                ),
+            )
         data = self._file.read(value.start, value.end - value.start, key)
         number: int | float = SCALARS[value.type].unpack(data)[0]
         return number

@@ -14,6 +14,7 @@ from engine.errors import UnsupportedModelError
 from engine.formats.bounds import MAX_CHAT_TEMPLATE_BYTES, printable
 from engine.formats.gguf_metadata import Metadata
 from engine.formats.source import TokenizerKind, TokenizerSpec, TokenType
+from engine.texts import Text
 
 MODEL = "tokenizer.ggml.model"
 TOKENS = "tokenizer.ggml.tokens"
@@ -47,7 +48,11 @@ def read_tokenizer(metadata: Metadata, vocab_size: int) -> TokenizerSpec:
     """
     kind = _read_kind(metadata)
     if metadata.count(TOKENS) != vocab_size:
-        reason = f"has {metadata.count(TOKENS)} tokens, the embedding {vocab_size} rows"
+        reason = Text(
+            "has {metadata} tokens, the embedding {vocab_size} rows",
+            metadata=metadata.count(TOKENS),
+            vocab_size=vocab_size,
+        )
         raise metadata.error(TOKENS, reason)
     tokens = metadata.texts(TOKENS)
     types = _read_types(metadata, vocab_size)
@@ -79,8 +84,9 @@ def read_tokenizer(metadata: Metadata, vocab_size: int) -> TokenizerSpec:
 def _read_kind(metadata: Metadata) -> TokenizerKind:
     name = metadata.text(MODEL, _MAX_TOKEN_BYTES)
     if name not in _KINDS:
-        reason = (
-            f"is {printable(name)!r}; Thock has gpt2 (byte-level BPE) and llama (SentencePiece)"
+        reason = Text(
+            "is {name}; Thock has gpt2 (byte-level BPE) and llama (SentencePiece)",
+            name=repr(printable(name)),
         )
         raise UnsupportedModelError(metadata.path, MODEL, reason)
     return _KINDS[name]
@@ -91,11 +97,20 @@ def _read_types(metadata: Metadata, vocab_size: int) -> Sequence[int]:
         return [int(TokenType.NORMAL)] * vocab_size
     types = metadata.numbers(TYPES)
     if len(types) != vocab_size:
-        raise metadata.error(TYPES, f"has {len(types)} entries for {vocab_size} tokens")
+        raise metadata.error(
+            TYPES,
+            Text(
+                "has {types} entries for {vocab_size} tokens",
+                types=len(types),
+                vocab_size=vocab_size,
+            ),
+        )
     wrong = ~np.isin(types, list(TokenType))
     if wrong.any():
         place = int(wrong.argmax())
-        raise metadata.error(f"{TYPES}[{place}]", f"is {types[place]}, no type of token")
+        raise metadata.error(
+            f"{TYPES}[{place}]", Text("is {types}, no type of token", types=types[place])
+        )
     return [int(number) for number in types.tolist()]
 
 
@@ -113,7 +128,14 @@ def _read_merges(metadata: Metadata) -> list[str]:
 def _read_scores(metadata: Metadata, vocab_size: int) -> list[float]:
     scores = metadata.numbers(SCORES)
     if len(scores) != vocab_size:
-        raise metadata.error(SCORES, f"has {len(scores)} entries for {vocab_size} tokens")
+        raise metadata.error(
+            SCORES,
+            Text(
+                "has {scores} entries for {vocab_size} tokens",
+                scores=len(scores),
+                vocab_size=vocab_size,
+            ),
+        )
     wrong = ~np.isfinite(scores.astype(np.float64))
     if wrong.any():
         raise metadata.error(f"{SCORES}[{int(wrong.argmax())}]", "is NaN or infinite")
@@ -129,7 +151,14 @@ def _token_id(metadata: Metadata, name: str, vocab_size: int, default: int | Non
     if number in (-1, _NO_TOKEN):
         return None
     if number >= vocab_size:
-        raise metadata.error(key, f"is {number}, the vocabulary has {vocab_size} tokens")
+        raise metadata.error(
+            key,
+            Text(
+                "is {number}, the vocabulary has {vocab_size} tokens",
+                number=number,
+                vocab_size=vocab_size,
+            ),
+        )
     return number
 
 

@@ -11,6 +11,7 @@ from engine.config import ModelConfig, RopeScaling, RopeScalingKind
 from engine.errors import UnsupportedModelError
 from engine.formats import bounds
 from engine.formats.json_file import JsonObject
+from engine.texts import Text
 
 ARCHITECTURES = {
     "LlamaForCausalLM": "llama",
@@ -34,7 +35,8 @@ def read_config(settings: JsonObject, *, has_head: bool) -> ModelConfig:
     n_heads = settings.integer("num_attention_heads", 1, bounds.MAX_HEADS)
     if "head_dim" not in settings and dim % n_heads:
         raise settings.error(
-            "num_attention_heads", f"{dim} columns do not split into {n_heads} heads"
+            "num_attention_heads",
+            Text("{dim} columns do not split into {n_heads} heads", dim=dim, n_heads=n_heads),
         )
     theta, scaling = _rope(settings)
     config = ModelConfig(
@@ -70,7 +72,11 @@ def read_architecture(settings: JsonObject) -> str:
         raise settings.error("architectures", "is missing")
     name = names[0]
     if not isinstance(name, str) or name not in ARCHITECTURES:
-        reason = f"is {bounds.printable(str(name))}; Thock computes {', '.join(ARCHITECTURES)}"
+        reason = Text(
+            "is {bounds}; Thock computes {architectures}",
+            bounds=bounds.printable(str(name)),
+            architectures=", ".join(ARCHITECTURES),
+        )
         raise UnsupportedModelError(settings.path, "architectures", reason)
     return ARCHITECTURES[name]
 
@@ -83,7 +89,7 @@ def _refuse_variants(settings: JsonObject, arch: str) -> None:
         raise UnsupportedModelError(path, "quantization_config", reason)
     activation = settings.text("hidden_act", "silu")
     if activation != "silu":
-        reason = f"is {bounds.printable(activation)!r}; Thock computes silu"
+        reason = Text("is {bounds}; Thock computes silu", bounds=repr(bounds.printable(activation)))
         raise UnsupportedModelError(path, "hidden_act", reason)
     for field in ("mlp_bias", "attention_bias"):
         # attention_bias of a Llama also means a bias behind W_o, which the engine does not have.
@@ -100,7 +106,9 @@ def _context_length(settings: JsonObject, arch: str) -> int:
     layers = settings.items("layer_types")
     strange = [t for t in layers if t not in ("full_attention", "sliding_attention")]
     if strange:
-        reason = f"holds {bounds.printable(str(strange[0]))}, which is not supported"
+        reason = Text(
+            "holds {bounds}, which is not supported", bounds=bounds.printable(str(strange[0]))
+        )
         raise UnsupportedModelError(settings.path, "layer_types", reason)
     slides = arch == "mistral" or (arch == "qwen2" and settings.flag("use_sliding_window", False))
     if not (slides or "sliding_attention" in layers):
@@ -130,7 +138,10 @@ def _rope_scaling(rope: JsonObject) -> RopeScaling:
     if kind == "default":
         return RopeScaling()
     if kind not in ("linear", "llama3"):
-        reason = f"is {bounds.printable(kind)!r}; Thock knows default, linear and llama3"
+        reason = Text(
+            "is {bounds}; Thock knows default, linear and llama3",
+            bounds=repr(bounds.printable(kind)),
+        )
         raise UnsupportedModelError(rope.path, rope.field(key), reason)
     factor = rope.real("factor", 1.0, bounds.MAX_ROPE_FACTOR)
     if kind == "linear":

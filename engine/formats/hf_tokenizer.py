@@ -14,6 +14,7 @@ from engine.errors import ModelFileError, UnsupportedModelError
 from engine.formats.bounds import MAX_CHAT_TEMPLATE_BYTES, printable
 from engine.formats.json_file import JsonObject, read_json, read_small_file
 from engine.formats.source import TokenizerKind, TokenizerSpec
+from engine.texts import Text
 
 
 def read_tokenizer(folder: Path, settings: JsonObject, vocab_size: int) -> TokenizerSpec:
@@ -29,7 +30,12 @@ def read_tokenizer(folder: Path, settings: JsonObject, vocab_size: int) -> Token
     most = max(ids.values(), default=-1)
     if most >= vocab_size:
         raise tokenizer.error(
-            "model.vocab", f"has token {most}, the model has {vocab_size} embeddings"
+            "model.vocab",
+            Text(
+                "has token {most}, the model has {vocab_size} embeddings",
+                most=most,
+                vocab_size=vocab_size,
+            ),
         )
     options = _optional_json(folder / "tokenizer_config.json")
     generation = _optional_json(folder / "generation_config.json")
@@ -128,7 +134,9 @@ def _special(options: JsonObject, key: str, ids: dict[str, int]) -> int | None:
     nested = isinstance(options.values[key], dict)
     token = options.object(key).text("content") if nested else options.text(key)
     if token not in ids:
-        raise options.error(key, f"{printable(token)!r} is not in the vocabulary")
+        raise options.error(
+            key, Text("{token} is not in the vocabulary", token=repr(printable(token)))
+        )
     return ids[token]
 
 
@@ -150,7 +158,9 @@ def _chat_template(folder: Path, options: JsonObject) -> str | None:
         try:
             return data.decode()
         except UnicodeDecodeError as error:
-            raise ModelFileError(path, "file", f"is not UTF-8 at byte {error.start}") from None
+            raise ModelFileError(
+                path, "file", Text("is not UTF-8 at byte {error_start}", error_start=error.start)
+            ) from None
     key = "chat_template"
     if key not in options:
         return None
@@ -162,5 +172,11 @@ def _chat_template(folder: Path, options: JsonObject) -> str | None:
         options, key = JsonObject(options.path, chosen, key), "template"
     template = options.text(key)
     if len(template.encode()) > MAX_CHAT_TEMPLATE_BYTES:
-        raise options.error(key, f"is longer than {MAX_CHAT_TEMPLATE_BYTES} bytes")
+        raise options.error(
+            key,
+            Text(
+                "is longer than {max_chat_template_bytes} bytes",
+                max_chat_template_bytes=MAX_CHAT_TEMPLATE_BYTES,
+            ),
+        )
     return template

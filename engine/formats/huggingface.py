@@ -17,6 +17,7 @@ from engine.formats.mapped_file import MappedFile
 from engine.formats.safetensors_file import read_safetensors
 from engine.formats.stored_model import StoredModel, check_tensors
 from engine.formats.tensors import StoredTensor
+from engine.texts import Text
 
 SINGLE_FILE = "model.safetensors"
 INDEX_FILE = "model.safetensors.index.json"
@@ -89,7 +90,10 @@ def file_name(name: str) -> str:
 def _advice_without_config(folder: Path) -> str:
     gguf = sorted(folder.glob("*.gguf"))
     if gguf:
-        return f"is missing; to use a GGUF file, name it: {printable(gguf[0].name)}"
+        return Text(
+            "is missing; to use a GGUF file, name it: {gguf_name}",
+            gguf_name=printable(gguf[0].name),
+        )
     return "is missing; a model folder holds config.json, tokenizer.json and *.safetensors"
 
 
@@ -112,7 +116,9 @@ def _read_weights(folder: Path, files: list[MappedFile]) -> dict[str, StoredTens
     tensors: dict[str, StoredTensor] = {}
     for shard in sorted(set(weight_map.values())):
         if not (folder / shard).exists():
-            raise index.error("weight_map", f"names {printable(shard)}, which is missing")
+            raise index.error(
+                "weight_map", Text("names {shard}, which is missing", shard=printable(shard))
+            )
         file = MappedFile(folder / shard)
         files.append(file)
         for name, tensor in read_safetensors(file, _IGNORED).items():
@@ -142,7 +148,9 @@ def _weight_map(index: JsonObject) -> dict[str, str]:
                 f"weight_map.{printable(name)}", "is no plain name of a safetensors file"
             )
     if len(set(weight_map.values())) > MAX_SHARDS:
-        raise index.error("weight_map", f"names more than {MAX_SHARDS} files")
+        raise index.error(
+            "weight_map", Text("names more than {max_shards} files", max_shards=MAX_SHARDS)
+        )
     return weight_map
 
 

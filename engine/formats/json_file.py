@@ -12,6 +12,7 @@ from typing import Any
 from engine.errors import ModelFileError
 from engine.formats.bounds import printable
 from engine.formats.mapped_file import MappedFile
+from engine.texts import Text
 
 # Llama 3 has the largest tokenizer.json of the supported families: 17 MB, about 150 MiB parsed.
 MAX_JSON_BYTES = 24 << 20
@@ -40,7 +41,12 @@ class JsonObject:
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
         value = self._get(key, default)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            reason = f"is {_shown(value)}, allowed are whole numbers from {low} to {high}"
+            reason = Text(
+                "is {shown}, allowed are whole numbers from {low} to {high}",
+                shown=_shown(value),
+                low=low,
+                high=high,
+            )
             raise self.error(key, reason)
         return value
 
@@ -49,33 +55,41 @@ class JsonObject:
         value = self._get(key, default)
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not low <= value <= high:
-            raise self.error(key, f"is {_shown(value)}, allowed is {low} to {high}")
+            raise self.error(
+                key,
+                Text(
+                    "is {shown}, allowed is {low} to {high}",
+                    shown=_shown(value),
+                    low=low,
+                    high=high,
+                ),
+            )
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
         value = self._get(key, default)
         if not isinstance(value, bool):
-            raise self.error(key, f"is {_shown(value)}, not true or false")
+            raise self.error(key, Text("is {shown}, not true or false", shown=_shown(value)))
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
         value = self._get(key, default)
         if not isinstance(value, str):
-            raise self.error(key, f"is {_shown(value)}, not a string")
+            raise self.error(key, Text("is {shown}, not a string", shown=_shown(value)))
         return value
 
     def items(self, key: str) -> list[Any]:
         """A list; empty if the key is missing."""
         value = self._get(key, [])
         if not isinstance(value, list):
-            raise self.error(key, f"is {_shown(value)}, not a list")
+            raise self.error(key, Text("is {shown}, not a list", shown=_shown(value)))
         return value
 
     def object(self, key: str) -> JsonObject:
         """A nested object; empty if the key is missing."""
         value = self._get(key, {})
         if not isinstance(value, dict):
-            raise self.error(key, f"is {_shown(value)}, not an object")
+            raise self.error(key, Text("is {shown}, not an object", shown=_shown(value)))
         return JsonObject(self.path, value, self.field(key))
 
     def _get(self, key: str, default: Any) -> Any:
@@ -105,7 +119,15 @@ def read_small_file(path: Path, max_bytes: int) -> bytes:
     file = MappedFile(path)
     try:
         if file.size > max_bytes:
-            raise ModelFileError(path, "file", f"is {file.size} bytes, allowed are {max_bytes}")
+            raise ModelFileError(
+                path,
+                "file",
+                Text(
+                    "is {file_size} bytes, allowed are {max_bytes}",
+                    file_size=file.size,
+                    max_bytes=max_bytes,
+                ),
+            )
         return file.read(0, file.size, "file")
     finally:
         file.close()
@@ -121,18 +143,28 @@ def parse_json(path: Path, field: str, data: bytes) -> dict[str, Any]:
         text = data.decode()
         memory = _memory_to_parse(data, text)
         if memory > MAX_JSON_MEMORY:
-            reason = f"would take about {memory >> 20} MiB, allowed are {MAX_JSON_MEMORY >> 20}"
+            reason = Text(
+                "would take about {memory} MiB, allowed are {max_json_memory}",
+                memory=memory >> 20,
+                max_json_memory=MAX_JSON_MEMORY >> 20,
+            )
             raise ModelFileError(path, field, reason)
         parsed = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise ModelFileError(path, field, f"is not UTF-8 at byte {error.start}") from None
+        raise ModelFileError(
+            path, field, Text("is not UTF-8 at byte {error_start}", error_start=error.start)
+        ) from None
     except json.JSONDecodeError as error:
-        reason = f"is no JSON at line {error.lineno}, column {error.colno}"
+        reason = Text(
+            "is no JSON at line {lineno}, column {colno}", lineno=error.lineno, colno=error.colno
+        )
         raise ModelFileError(path, field, reason) from None
     except RecursionError:
         raise ModelFileError(path, field, "is nested too deeply") from None
     except ValueError as error:  # of our hooks, or a number of more than 4300 digits
-        raise ModelFileError(path, field, f"is refused: {printable(str(error))}") from None
+        raise ModelFileError(
+            path, field, Text("is refused: {error}", error=printable(str(error)))
+        ) from None
     if not isinstance(parsed, dict):
         raise ModelFileError(path, field, "is no JSON object")
     return parsed

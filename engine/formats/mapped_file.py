@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import ModelFileError
+from engine.texts import Text
 
 
 class MappedFile:
@@ -27,7 +28,9 @@ class MappedFile:
                 path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
             )
         except OSError as error:
-            raise ModelFileError(path, "file", f"cannot be opened: {error.strerror}") from error
+            raise ModelFileError(
+                path, "file", Text("cannot be opened: {strerror}", strerror=error.strerror)
+            ) from error
         try:
             status = os.fstat(self._descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -38,7 +41,9 @@ class MappedFile:
             self.buffer = mmap.mmap(self._descriptor, self.size, access=mmap.ACCESS_READ)
         except (OSError, ValueError) as error:  # ValueError: it shrank since fstat
             os.close(self._descriptor)
-            raise ModelFileError(path, "file", f"cannot be mapped: {error}") from error
+            raise ModelFileError(
+                path, "file", Text("cannot be mapped: {error}", error=error)
+            ) from error
         except ModelFileError:
             os.close(self._descriptor)
             raise
@@ -56,7 +61,12 @@ class MappedFile:
             raise ModelFileError(
                 self.path,
                 field,
-                f"needs bytes {start} to {start + size}, the file ends at {self.size}",
+                Text(
+                    "needs bytes {start} to {start2}, the file ends at {size}",
+                    start=start,
+                    start2=start + size,
+                    size=self.size,
+                ),
             )
         if os.fstat(self._descriptor).st_size < start + size:
             raise ModelFileError(self.path, field, "the file was cut short while in use")

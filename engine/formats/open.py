@@ -9,6 +9,7 @@ from engine.errors import ModelFileError, ModelNotFoundError, UnsupportedModelEr
 from engine.formats.gguf import open_gguf
 from engine.formats.huggingface import open_huggingface
 from engine.formats.stored_model import StoredModel
+from engine.texts import Text
 
 _PICKLE_SUFFIXES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
@@ -27,9 +28,11 @@ def open_model(path: Path | str) -> StoredModel:
     try:
         exists, is_folder = path.exists(), path.is_dir()
     except (OSError, ValueError) as error:  # no permission, name too long, NUL in the name
-        raise ModelFileError(path, "path", f"cannot be opened: {error}") from error
+        raise ModelFileError(
+            path, "path", Text("cannot be opened: {error}", error=error)
+        ) from error
     if not exists:
-        raise ModelNotFoundError(f"{path}: there is no such file or folder")
+        raise ModelNotFoundError(Text("{path}: there is no such file or folder", path=path))
     if is_folder:
         return open_huggingface(path)
     if path.suffix == ".safetensors":

@@ -16,6 +16,7 @@ from engine.formats.bounds import printable
 from engine.formats.json_file import parse_json
 from engine.formats.mapped_file import MappedFile
 from engine.formats.tensors import StoredTensor, TensorType, check_placement, stored_size
+from engine.texts import Text
 
 MAX_HEADER_BYTES = 1 << 24  # 70B models have 100 KB
 MAX_DIMENSIONS = 8
@@ -32,7 +33,11 @@ def read_safetensors(file: MappedFile, ignored: frozenset[str]) -> dict[str, Sto
     """
     length = _LENGTH.unpack(file.read(0, _LENGTH.size, "header length"))[0]
     if length > MAX_HEADER_BYTES:
-        reason = f"is {length}, allowed are {MAX_HEADER_BYTES}"
+        reason = Text(
+            "is {length}, allowed are {max_header_bytes}",
+            length=length,
+            max_header_bytes=MAX_HEADER_BYTES,
+        )
         raise ModelFileError(file.path, "header length", reason)
     data = file.read(_LENGTH.size, length, "header")
     header = parse_json(file.path, "header", data)
@@ -55,7 +60,9 @@ def _read_entry(file: MappedFile, name: str, entry: Any, data_start: int) -> Sto
     if not isinstance(dtype, str):
         raise ModelFileError(file.path, field, "has no dtype")
     if dtype not in _TYPES:
-        reason = f"has type {printable(dtype)}; Thock reads {', '.join(_TYPES)}"
+        reason = Text(
+            "has type {dtype}; Thock reads {types}", dtype=printable(dtype), types=", ".join(_TYPES)
+        )
         raise UnsupportedModelError(file.path, field, reason)
     shape = _whole_numbers(entry.get("shape"))
     if not shape or len(shape) > MAX_DIMENSIONS or not all(shape):
@@ -66,7 +73,11 @@ def _read_entry(file: MappedFile, name: str, entry: Any, data_start: int) -> Sto
     kind = _TYPES[dtype]
     size = stored_size(kind, shape)
     if size is None or offsets[1] - offsets[0] != size:
-        reason = f"takes {offsets[1] - offsets[0]} bytes, its shape asks for {size}"
+        reason = Text(
+            "takes {offsets} bytes, its shape asks for {size}",
+            offsets=offsets[1] - offsets[0],
+            size=size,
+        )
         raise ModelFileError(file.path, field, reason)
     return StoredTensor(file, printable(name), kind, shape, data_start + offsets[0], size)
 

@@ -16,6 +16,7 @@ from engine.formats.dequantise import dequantise, read_blocks
 from engine.formats.mapped_file import MappedFile
 from engine.formats.source import TokenizerSpec
 from engine.formats.tensors import StoredTensor
+from engine.texts import Text
 
 
 def tensor_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
@@ -67,7 +68,11 @@ def check_tensors(
             raise ModelFileError(
                 tensor.file.path,
                 tensor.field,
-                f"has shape {tensor.shape}, the model's settings ask for {shape}",
+                Text(
+                    "has shape {shape}, the model's settings ask for {shape2}",
+                    shape=tensor.shape,
+                    shape2=shape,
+                ),
             )
     for name, tensor in tensors.items():
         if name not in shapes:  # a layer too many, or a bias that the other layers lack

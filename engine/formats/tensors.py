@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from engine.errors import ModelFileError
 from engine.formats.mapped_file import MappedFile
+from engine.texts import Text
 
 
 class TensorType(enum.IntEnum):
@@ -98,13 +99,19 @@ def check_placement(tensors: Iterable[StoredTensor], padding: int | None = None)
     for tensor in in_order:
         end = tensor.offset + tensor.size
         if end > tensor.file.size:
-            reason = f"ends at byte {end}, the file at {tensor.file.size}; is it complete?"
+            reason = Text(
+                "ends at byte {end}, the file at {file_size}; is it complete?",
+                end=end,
+                file_size=tensor.file.size,
+            )
             raise ModelFileError(tensor.file.path, tensor.field, reason)
     for first, second in pairwise(in_order):
         if first.offset + first.size > second.offset:
-            reason = f"lies over tensor {first.name}"
+            reason = Text("lies over tensor {first_name}", first_name=first.name)
             raise ModelFileError(second.file.path, second.field, reason)
         gap = second.offset - first.offset - first.size
         if padding is not None and gap >= padding:
-            reason = f"ends {gap} bytes before the next tensor, its type or shape is wrong"
+            reason = Text(
+                "ends {gap} bytes before the next tensor, its type or shape is wrong", gap=gap
+            )
             raise ModelFileError(first.file.path, first.field, reason)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import ModelFileError
+from engine.texts import Text
 
 FORMAT_VERSION: Final = 1
 _MAGIC: Final = b"THOCKFP8"
@@ -114,9 +115,19 @@ def _header(path: Path, mapped: NDArray[np.uint8]) -> tuple[dict[str, Any], int]
     if magic != _MAGIC:
         raise ModelFileError(path, "magic", "not a Thock FP8 cache")
     if version != FORMAT_VERSION:
-        raise ModelFileError(path, "version", f"version {version}, need {FORMAT_VERSION}")
+        raise ModelFileError(
+            path,
+            "version",
+            Text(
+                "version {version}, need {format_version}",
+                version=version,
+                format_version=FORMAT_VERSION,
+            ),
+        )
     if length > _MAX_HEADER or _PREFIX.size + length > mapped.size:
-        raise ModelFileError(path, "header", f"{length} bytes do not fit the file")
+        raise ModelFileError(
+            path, "header", Text("{length} bytes do not fit the file", length=length)
+        )
     raw = mapped[_PREFIX.size : _PREFIX.size + length].tobytes()
     try:
         header = json.loads(raw)

@@ -25,6 +25,7 @@ from engine.fp8.packing import (
     rope_row_order,
 )
 from engine.fp8.quantise import Grouping, quantise
+from engine.texts import Text
 
 
 class Matrix(enum.Enum):
@@ -102,7 +103,9 @@ def check_shape(config: ModelConfig, path: Path) -> None:
     for name, (width, tile) in wrong.items():
         if width % tile:
             raise UnsupportedModelError(
-                path, name, f"{width} is no multiple of {tile}; use the cpu engine"
+                path,
+                name,
+                Text("{width} is no multiple of {tile}", width=width, tile=tile),
             )
 
 

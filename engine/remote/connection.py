@@ -26,6 +26,7 @@ from engine.remote.errors import (
     RemoteUnreachableError,
 )
 from engine.serving import CancelCheck
+from engine.texts import Text
 
 CONNECT_S: Final = 5.0
 # A long prompt is computed before the first byte comes.
@@ -49,7 +50,9 @@ class Connection:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise RemoteSettingsError(f"the server's address is not valid: {error}") from error
+            raise RemoteSettingsError(
+                Text("the server's address is not valid: {error}", error=error)
+            ) from error
         is_plain = parts.username is None and not parts.query and not parts.fragment
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
             raise RemoteSettingsError(
@@ -94,14 +97,22 @@ class Connection:
             if value.strip() == b"[DONE]":
                 return
             yield self._object(value)
-        raise RemoteUnreachableError(f"{self.origin} ended the answer in its middle")
+        raise RemoteUnreachableError(
+            Text("{origin} ended the answer in its middle", origin=self.origin)
+        )
 
     def _json(self, lines: Iterator[bytes]) -> Any:
         body = bytearray()
         for line in lines:
             body += line
             if len(body) > MAX_ANSWER:
-                raise RemoteAnswerError(f"{self.origin}: an answer of over {MAX_ANSWER} bytes")
+                raise RemoteAnswerError(
+                    Text(
+                        "{origin}: an answer of over {max_answer} bytes",
+                        origin=self.origin,
+                        max_answer=MAX_ANSWER,
+                    )
+                )
         return self._object(bytes(body))
 
     def _object(self, text: bytes) -> dict[str, Any]:
@@ -110,9 +121,13 @@ class Connection:
         except (ValueError, RecursionError):
             found = None  # its message would quote the text
         if not isinstance(found, dict):
-            raise RemoteAnswerError(f"{self.origin} answered with something that is no JSON object")
+            raise RemoteAnswerError(
+                Text("{origin} answered with something that is no JSON object", origin=self.origin)
+            )
         if "error" in found:
-            raise RemoteAnswerError(f"{self.origin} told of an error in the middle of its answer")
+            raise RemoteAnswerError(
+                Text("{origin} told of an error in the middle of its answer", origin=self.origin)
+            )
         return found
 
     def _lines(
@@ -141,7 +156,13 @@ class Connection:
                         raise piece
                     case _:
                         reason = getattr(piece, "strerror", None) or type(piece).__name__
-                        raise RemoteUnreachableError(f"{self.origin}: {reason}; does it run?")
+                        raise RemoteUnreachableError(
+                            Text(
+                                "{origin}: {reason}; does it run?",
+                                origin=self.origin,
+                                reason=reason,
+                            )
+                        )
         finally:
             exchange.leave()
 
@@ -194,6 +215,6 @@ class _Exchange:
             return response.status
         while line := response.readline(MAX_LINE + 1):
             if len(line) > MAX_LINE:
-                raise RemoteAnswerError(f"a line of over {MAX_LINE} bytes")
+                raise RemoteAnswerError(Text("a line of over {max_line} bytes", max_line=MAX_LINE))
             self.pieces.put(line)
         return None

@@ -6,6 +6,7 @@ like to quote the prompt there.
 from __future__ import annotations
 
 from engine.errors import EngineError
+from engine.texts import Text, as_text
 
 
 class RemoteError(EngineError):
@@ -37,7 +38,14 @@ class RemoteRefusedError(RemoteError):
             403: "the key may not do this",
             404: "is the address right? It often ends with /v1",
         }.get(status, "its log may say why")
-        super().__init__(f"{where} answered with HTTP status {status}: {advice}")
+        super().__init__(
+            Text(
+                "{where} answered with HTTP status {status}: {advice}",
+                where=where,
+                status=status,
+                advice=as_text(advice),
+            )
+        )
         self.status = status
 
 

@@ -20,6 +20,7 @@ from engine.remote.answers import first_token_chances, model_names, piece_of
 from engine.remote.connection import Connection
 from engine.remote.errors import RemoteAnswerError, RemoteRefusedError, RemoteSettingsError
 from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
+from engine.texts import Text
 from engine.window import fit_turns
 
 _SUGGEST_CHARS: Final = 512  # about the 128 tokens that suggestions are made from elsewhere
@@ -65,19 +66,19 @@ class RemoteModel:
         names = model_names(connection.get("/models", _never))
         name = server.model or next(iter(names), "")
         if name not in names:
-            offered = ", ".join(list(names)[:5]) or "none"
-            raise RemoteSettingsError(
-                f"{connection.origin} has no model {name or 'at all'}; it offers: {offered}"
-            )
+            raise RemoteSettingsError(_no_such_model(connection.origin, name, list(names)))
         length = min(max_context, names[name] or max_context)
         return cls(connection, name, length, _find_alternatives(connection, name))
 
     @property
     def info(self) -> ModelInfo:
         origin = self._connection.origin
-        note = f"what you type goes to {origin}"
+        note = Text("what you type goes to {origin}", origin=origin)
         if not self._alternatives:
-            note += ", which tells no probabilities: no words are suggested"
+            note = Text(
+                "what you type goes to {origin}, which tells no probabilities: no words are suggested",
+                origin=origin,
+            )
         name = f"{self._name} at {origin.partition('//')[2]}"
         return ModelInfo(name, 0, self._max_context, Device.REMOTE.value, note)
 
@@ -165,7 +166,9 @@ class RemoteModel:
             chances = {label: float(said.startswith(label.lower())) for label in labels}
         best = max(labels, key=lambda label: chances[label])
         if not chances[best]:
-            raise RemoteAnswerError(f"{self._connection.origin} chose none of the labels")
+            raise RemoteAnswerError(
+                Text("{origin} chose none of the labels", origin=self._connection.origin)
+            )
         return Choice(best, chances[best] / sum(chances.values()))
 
     def forget(self) -> None:
@@ -227,6 +230,17 @@ def _find_alternatives(connection: Connection, name: str) -> int:
     return 0
 
 
+def _no_such_model(origin: str, name: str, offered: Sequence[str]) -> Text:
+    if not offered:
+        return Text("{origin} has no model at all", origin=origin)
+    return Text(
+        "{origin} has no model {name}; it offers: {offered}",
+        origin=origin,
+        name=name,
+        offered=", ".join(offered[:5]),
+    )
+
+
 def _read_key(file: str | None) -> str:
     if file is None:
         return ""
@@ -234,7 +248,11 @@ def _read_key(file: str | None) -> str:
         with Path(file).open("rb") as stream:
             key = stream.read(_MAX_KEY_BYTES + 1).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise RemoteSettingsError(f"the key file {file}: {type(error).__name__}") from error
+        raise RemoteSettingsError(
+            Text("the key file {file}: {error}", file=file, error=type(error).__name__)
+        ) from error
     if not key or not key.isprintable() or " " in key or len(key) > _MAX_KEY_BYTES:
-        raise RemoteSettingsError(f"the key file {file} must hold the key and nothing else")
+        raise RemoteSettingsError(
+            Text("the key file {file} must hold the key and nothing else", file=file)
+        )
     return key

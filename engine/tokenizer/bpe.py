@@ -16,6 +16,7 @@ from tokenizers.models import BPE
 
 from engine.errors import ModelFileError, UnsupportedModelError
 from engine.formats.source import TokenizerSpec, TokenType
+from engine.texts import Text
 from engine.tokenizer import parts
 
 # The regular expressions are those of the models' own tokenizer.json; llama.cpp (llama-vocab.cpp,
@@ -119,7 +120,11 @@ def _style(spec: TokenizerSpec) -> _Style:
     except KeyError:
         pass
     known = ", ".join(sorted(_STYLES))
-    reason = f"pre-tokeniser {spec.pre[:64]!r} is not supported; supported are {known}"
+    reason = Text(
+        "pre-tokeniser {pre} is not supported; supported are {known}",
+        pre=repr(spec.pre[:64]),
+        known=known,
+    )
     raise UnsupportedModelError(spec.path, "tokenizer.ggml.pre", reason)
 
 
@@ -137,7 +142,7 @@ def _merges(spec: TokenizerSpec, normal: Mapping[str, int]) -> Iterator[tuple[st
         if left in normal and right in normal and whole in normal:
             yield left, right
         elif not left or not right or not known.issuperset((left, right, whole)):
-            reason = f"merge {index} names a token that is not in the vocabulary"
+            reason = Text("merge {index} names a token that is not in the vocabulary", index=index)
             raise ModelFileError(spec.path, "tokenizer.ggml.merges", reason)
 
 

@@ -22,6 +22,7 @@ from engine.errors import ModelFileError, UnsupportedModelError
 from engine.formats.bounds import printable
 from engine.formats.json_file import JsonObject, read_json
 from engine.formats.source import TokenizerSpec
+from engine.texts import Text
 from engine.tokenizer import parts
 from engine.tokenizer.bpe import spelled_bytes
 from engine.tokenizer.sentencepiece import BYTE_PIECE, SPACE
@@ -88,10 +89,10 @@ def _vocabulary(model: JsonObject, limit: int) -> dict[str, int]:
                 raise model.error(f"vocab[{index}]", "is no pair of text and score")
             vocabulary[entry[0]] = index
     else:
-        reason = f"is {printable(kind)!r}; Thock has BPE and Unigram"
+        reason = Text("is {kind}; Thock has BPE and Unigram", kind=repr(printable(kind)))
         raise UnsupportedModelError(model.path, model.field("type"), reason)
     if not all(type(index) is int and 0 <= index < limit for index in vocabulary.values()):
-        raise model.error("vocab", f"has an id that is no number below {limit}")
+        raise model.error("vocab", Text("has an id that is no number below {limit}", limit=limit))
     if len(set(vocabulary.values())) != len(vocabulary) or (
         kind == "Unigram" and len(vocabulary) != len(model.items("vocab"))
     ):
@@ -198,7 +199,7 @@ def _backend(
     try:
         backend = tokenizers.Tokenizer.from_str(text)
     except Exception as error:  # `tokenizers` has no exception type of its own
-        reason = f"the library refuses it: {printable(str(error))}"
+        reason = Text("the library refuses it: {error}", error=printable(str(error)))
         raise ModelFileError(document.path, "normalizer or pre_tokenizer", reason) from error
     backend.model = model
     return backend
@@ -211,7 +212,11 @@ def _check_types(parent: JsonObject, key: str, children: str, allowed: frozenset
     step = parent.object(key)
     kind = step.text("type")
     if kind not in allowed:
-        reason = f"is {printable(kind)!r}; Thock has {', '.join(sorted(allowed))}"
+        reason = Text(
+            "is {kind}; Thock has {allowed}",
+            kind=repr(printable(kind)),
+            allowed=", ".join(sorted(allowed)),
+        )
         raise UnsupportedModelError(parent.path, step.field("type"), reason)
     for index, child in enumerate(step.items(children)):
         holder = JsonObject(parent.path, {str(index): child}, step.field(children))
@@ -245,14 +250,19 @@ def _decoder(document: JsonObject) -> tuple[Callable[[str], bytes], bool]:
         elif kind == "Replace" and (
             step.object("pattern").values != {"String": SPACE} or step.text("content") != " "
         ):
-            raise step.error("pattern", f"replaces something else than {SPACE} by a space")
+            raise step.error(
+                "pattern", Text("replaces something else than {space} by a space", space=SPACE)
+            )
         elif kind not in ("ByteLevel", "ByteFallback", "Fuse", "Replace"):
-            reason = f"is {printable(kind)!r}; Thock has ByteLevel and the steps of SentencePiece"
+            reason = Text(
+                "is {kind}; Thock has ByteLevel and the steps of SentencePiece",
+                kind=repr(printable(kind)),
+            )
             raise UnsupportedModelError(document.path, step.field("type"), reason)
     if "ByteLevel" in kinds:
         return spelled_bytes, False
     if not kinds & {"Replace", "Metaspace"}:
-        reason = "is missing or has no step that turns tokens back into text"
+        reason = Text("is missing or has no step that turns tokens back into text")
         raise UnsupportedModelError(document.path, "decoder", reason)
     byte_fallback = "ByteFallback" in kinds
 

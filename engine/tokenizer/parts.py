@@ -11,6 +11,7 @@ import tokenizers
 
 from engine.errors import ModelFileError
 from engine.formats.source import TokenizerSpec, TokenType
+from engine.texts import Text
 from engine.tokenizer.special import ALWAYS_CONTROL, SpecialToken
 
 _NAME = re.compile(r"<.+>|\[.+\]", re.DOTALL)  # <s>, <|im_end|>, [UNK]
@@ -43,13 +44,13 @@ def check_tokens(spec: TokenizerSpec) -> None:
         raise ModelFileError(spec.path, "tokenizer.ggml.tokens", "the vocabulary is empty")
     for name, values in (("token_type", spec.token_types), ("scores", spec.scores)):
         if values and len(values) != count:
-            reason = f"{len(values)} entries for {count} tokens"
+            reason = Text("{values} entries for {count} tokens", values=len(values), count=count)
             raise ModelFileError(spec.path, f"tokenizer.ggml.{name}", reason)
     if len(set(spec.tokens)) != count:
         seen: set[str] = set()
         for index, token in enumerate(spec.tokens):
             if token in seen:
-                reason = f"token {index} has the same text as an earlier one"
+                reason = Text("token {index} has the same text as an earlier one", index=index)
                 raise ModelFileError(spec.path, "tokenizer.ggml.tokens", reason)
             seen.add(token)
     check_special_ids(spec, count)
@@ -61,7 +62,9 @@ def check_special_ids(spec: TokenizerSpec, count: int, place: str = "tokenizer.g
     named += [("eos_token_id", eos) for eos in spec.eos_ids]
     for name, value in named:
         if value is not None and not 0 <= value < count:
-            reason = f"{value} is outside the vocabulary of {count} tokens"
+            reason = Text(
+                "{value} is outside the vocabulary of {count} tokens", value=value, count=count
+            )
             raise ModelFileError(spec.path, place + name, reason)
 
 

@@ -19,6 +19,7 @@ from tokenizers.models import BPE
 
 from engine.errors import ModelFileError
 from engine.formats.source import TokenizerSpec, TokenType
+from engine.texts import Text
 from engine.tokenizer import parts
 
 # Splitting a piece takes time as the square of its length. Llama 2 has 48 letters at most and 0.2
@@ -71,7 +72,11 @@ def _model(spec: TokenizerSpec, types: list[int]) -> BPE:
         if kind == TokenType.NORMAL and token
     }
     if max(map(len, normal), default=0) > _LONGEST_PIECE or sum(map(len, normal)) > _MOST_LETTERS:
-        reason = f"pieces of more than {_LONGEST_PIECE} letters, or {_MOST_LETTERS} in all"
+        reason = Text(
+            "pieces of more than {longest_piece} letters, or {most_letters} in all",
+            longest_piece=_LONGEST_PIECE,
+            most_letters=_MOST_LETTERS,
+        )
         raise ModelFileError(spec.path, "tokenizer.ggml.tokens", reason)
     fallback = {
         spec.tokens[index]: index for index, kind in enumerate(types) if kind == TokenType.BYTE
@@ -80,7 +85,7 @@ def _model(spec: TokenizerSpec, types: list[int]) -> BPE:
     if unknown is None:
         unknown = next((i for i, kind in enumerate(types) if kind == TokenType.UNKNOWN), None)
     if unknown is None and len(fallback) < 256:
-        reason = "no unknown token, and fewer than 256 byte pieces to stand in for it"
+        reason = Text("no unknown token, and fewer than 256 byte pieces to stand in for it")
         raise ModelFileError(spec.path, "tokenizer.ggml.unknown_token_id", reason)
     vocabulary = normal | fallback
     unknown_text = None
@@ -119,7 +124,9 @@ def _piece_bytes(spec: TokenizerSpec, index: int, kind: int) -> bytes:
     if kind == TokenType.BYTE:
         match = BYTE_PIECE.fullmatch(token)
         if match is None:
-            reason = f"token {index} is marked as a byte but is not written <0xNN>"
+            reason = Text(
+                "token {index} is marked as a byte but is not written <0xNN>", index=index
+            )
             raise ModelFileError(spec.path, "tokenizer.ggml.tokens", reason)
         return bytes.fromhex(match[1])
     if kind == TokenType.NORMAL:
