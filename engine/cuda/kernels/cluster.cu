@@ -22,8 +22,11 @@ DEVICE void read_program(const Params& p, u8* base) {
                   (int)s.request.position + first + live <= BLOCK_POSITIONS, false};
     if (threadIdx.x < 4) {
         constexpr int SCALES[4] = {QKV_SCALES, OUT_SCALES, GATE_UP_SCALES, DOWN_SCALES};
-        const int op = threadIdx.x, norms = NORM_TILES * norm_tile(live);
-        const int bytes[4] = {norms, live * Q_DIM * 2, norms, live * FFN * 2};
+        const int op = threadIdx.x;
+        // What other blocks send. OUT and DOWN, which make the inputs of norms, have the same tiles of a block.
+        const int norms = (NORM_TILES - tiles_of(base, OP_OUT).count) * norm_tile(live);
+        const int gated = live * FFN * 2 - tiles_of(base, OP_GATE_UP).count / 2 * wide_tile(live);
+        const int bytes[4] = {norms, live * Q_DIM * 2, norms, gated};
         const Tiles tiles = tiles_of(base, op);
         const int cells = tiles.count * live * 2, spread = op == OP_QKV ? spread_of(cells) : 0;
         s.work[op] = {tiles.first, tiles.count, 65536 / tiles.count + 1, spread, cells << spread,
@@ -200,8 +203,8 @@ DEVICE void run_request(
     rank_local(p, s, m.tail, head.first, head.count);
 }
 
-// All threads of the block.
-DEVICE void meet_helpers() { asm volatile("bar.sync 1, %0;" ::"n"(ALL_THREADS) : "memory"); }
+// All threads of the block, from different places of the program: see meet_scaler.
+DEVICE void meet_helpers() { asm volatile("barrier.sync 1, %0;" ::"n"(ALL_THREADS) : "memory"); }
 
 // The warps that do not compute: weights and constants, and scales, of one request after the other.
 DEVICE void run_helper(const Params& p, u8* base) {
@@ -264,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1) thock_cluster(const
     extern __shared__ __align__(128) u8 memory[];
     ClusterShared& s = *reinterpret_cast<ClusterShared*>(memory);
     if (threadIdx.x == 0) {
-        for (int i = 0; i < ARRIVALS; ++i) barrier_init(shared_address(&s.arrivals[i]));
+        for (int i = 0; i < ARRIVALS; ++i) barrier_init(shared_address(&s.arrivals[i]), arrivals_at(i));
         for (int i = 0; i < 2; ++i) {
             barrier_init(shared_address(&s.constants[i]));
             barrier_init(shared_address(&s.constants_read[i]));

@@ -10,8 +10,9 @@ DEVICE uint2 halves_of(float4 v) { return make_uint2(half_pair(v.x, v.y), half_p
 DEVICE float power_of_two(float v) { return __uint_as_float(__float_as_uint(v) & 0x7f800000u); }
 DEVICE float reciprocal_power(float power) { return __uint_as_float(0x7f000000u - __float_as_uint(power)); }
 
-// Compute threads and the scaler.
-DEVICE void meet_scaler() { asm volatile("bar.sync 2, %0;" ::"n"(THREADS + 32) : "memory"); }
+// Compute threads and the scaler. They come from different places of the program, and `bar.sync` is short for
+// `barrier.sync.aligned`: all that meet in it must be at the same instruction.
+DEVICE void meet_scaler() { asm volatile("barrier.sync 2, %0;" ::"n"(THREADS + 32) : "memory"); }
 
 // 1 / rms of tokens first, first + step, ... from the sums of squares that lie in `x`, 8 lanes a token; then
 // what follows from it.
@@ -183,7 +184,8 @@ DEVICE void finish_gate_up(const Memory& m, const Cell& c, Outputs y) {
         silu(y.low.w) * y.high.w));
 }
 
-// What this block has made, to all blocks; each warp serves one or two of them.
+// What this block has made, to all blocks; each warp serves one or two of them. A bulk copy out of shared memory
+// is for the memory of another block; for this one a warp copies, and its arrival takes the place of the bytes.
 DEVICE void send_made(const Memory& m, int op, const Work& w) {
     ClusterShared& s = *m.shared;
     const bool wide = op == OP_GATE_UP;
@@ -192,10 +194,15 @@ DEVICE void send_made(const Memory& m, int op, const Work& w) {
     const u32 from = shared_address(wide ? m.made_wide : m.made);
     const u32 to = shared_address(wide ? m.wide : m.x) + first * tile;
     const u32 barrier = shared_address(&s.arrivals[(op + 1) % 4]);
-    if ((threadIdx.x & 31) != 0) return;
+    const int own = cluster_rank(), warp = threadIdx.x / 32, lane = threadIdx.x & 31;
 #pragma unroll
-    for (int rank = threadIdx.x / 32; rank < CLUSTER; rank += WARPS)
-        send_bulk(at_rank(to, rank), from, count * tile, at_rank(barrier, rank));
+    for (int rank = warp; rank < CLUSTER; rank += WARPS)
+        if (lane == 0 && rank != own) send_bulk(at_rank(to, rank), from, count * tile, at_rank(barrier, rank));
+    if (warp != own % WARPS) return;
+#pragma unroll 1
+    for (int i = lane * 16; i < count * tile; i += 32 * 16) store_shared(to + i, load_shared(from + i));
+    __syncwarp();  // lane 0 releases what the others have stored
+    if (lane == 0) barrier_arrive(barrier);
 }
 
 // Sums of all cells of this block's tiles, and what becomes of them. `c`: the first one of this thread.

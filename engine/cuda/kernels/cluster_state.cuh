@@ -59,6 +59,12 @@ constexpr int QKV_SCALES = 0, OUT_SCALES = QKV_SCALES + QKV_CUT.most, GATE_UP_SC
 // Barriers that count what other blocks store here. Each passes once a layer; the first four by product.
 enum Arrival : int { AT_QKV = 0, AT_OUT = 1, AT_GATE_UP = 2, AT_DOWN = 3, AT_ATTENTION = 4, ARRIVALS = 5 };
 
+// Who arrives: the thread that says how many bytes to expect and, where send_made brings the input, the warp
+// that has copied this block's own part.
+static __host__ __device__ constexpr u32 arrivals_at(int which) {
+    return which == AT_OUT || which == AT_ATTENTION ? 1 : 2;
+}
+
 // What one warp computes of a product: steps begin .. end of a tile.
 struct Item {
     int op, tile;
@@ -73,7 +79,7 @@ struct Work {
     int spread;        // QKV: log2 of the threads that share a cell of the epilogue
     int threads;       // cells times that
     int slices, scales;
-    u32 bytes;         // of the whole input
+    u32 bytes;         // of the input, but for what this block copies to itself
 };
 
 // What this cluster has to do for a request.

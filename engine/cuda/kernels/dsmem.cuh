@@ -24,8 +24,8 @@ DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-DEVICE void barrier_init(u32 barrier) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+DEVICE void barrier_init(u32 barrier, u32 arrivals = 1) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
 DEVICE void fence_barrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
@@ -84,7 +84,8 @@ DEVICE void fetch(u32 to, const void* from, u32 bytes, u32 barrier) {
 // What this thread stored may be read by bulk copies.
 DEVICE void fence_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Start a copy of `bytes` (a multiple of 16) from this block into another one, counted by its barrier.
+// Start a copy of `bytes` (a multiple of 16) from this block into another one, never this one, counted by its
+// barrier.
 DEVICE void send_bulk(u32 to, u32 from, u32 bytes, u32 barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
@@ -106,4 +107,9 @@ DEVICE uint4 load_shared(u32 address) {
                  : "r"(address)
                  : "memory");
     return v;
+}
+
+DEVICE void store_shared(u32 address, uint4 v) {
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }

@@ -15,6 +15,7 @@ struct Order {
     u32 data, full, read;  // the warp's slots and their barriers
     int slot;
     u32 turns;         // a bit a slot: parity of its next use
+    Tiles head;        // kept here: once the last copy is under way, the next program may be written any time
 };
 
 DEVICE void next_item(Order& o, const Params& p, u8* base, int warp) {
@@ -29,12 +30,11 @@ DEVICE void next_item(Order& o, const Params& p, u8* base, int warp) {
         if (++o.index == s.item_at[warp][4]) ++o.layer, o.index = 0;
         return;
     }
-    const Tiles head = tiles_of(base, OP_HEAD);
     const int at = warp + o.index * WARPS;
-    if (at >= head.count) return;
+    if (at >= o.head.count) return;
     ++o.index;
     o.steps = DIM / STEP;
-    o.from = p.codes[OP_HEAD] + (u64)(head.first + at) * (DIM / STEP) * TILE_BYTES;
+    o.from = p.codes[OP_HEAD] + (u64)(o.head.first + at) * (DIM / STEP) * TILE_BYTES;
 }
 
 // Start copies of the constants of a layer into `to`.
@@ -71,6 +71,7 @@ DEVICE void carry(const Params& p, u8* base, const Plan& plan, u32& turns, u32 l
         o.full = shared_address(s.stream[lane]);
         o.read = shared_address(s.stream_read[lane]);
         o.layer = works && s.item_at[lane][4] > 0 ? 0 : LAYERS;
+        o.head = tiles_of(base, OP_HEAD);
         next_item(o, p, base, lane);
     }
     int constants = lane == WARPS && works ? 0 : LAYERS;  // next layer whose constants are to be fetched
