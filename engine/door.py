@@ -9,7 +9,6 @@ import os
 import queue
 import secrets
 import shutil
-import socket
 import sys
 import tempfile
 import threading
@@ -22,10 +21,12 @@ from multiprocessing.connection import (
     deliver_challenge,
 )
 from pathlib import Path
+from typing import cast
 
 from engine.channel import AUTHKEY_BYTES
 from engine.errors import EngineError
 from engine.texts import Text
+from engine.wire import Wire
 
 # sun_path holds 104 bytes on macOS and the BSDs, 108 on Linux, with the closing zero.
 _MAX_SOCKET_PATH = 100
@@ -63,7 +64,7 @@ class Door:
             ) from error
         self.address = str(self._listener.address)
         self._closing = threading.Event()
-        self._visitor: Connection | None = None
+        self._visitor: Wire | None = None
         self._admitted: queue.Queue[Connection] = queue.Queue()
         self._usher = threading.Thread(target=self._admit, name="engine-door", daemon=True)
         self._usher.start()
@@ -82,7 +83,7 @@ class Door:
         self._closing.set()
         visitor = self._visitor
         if visitor is not None:
-            _sever(visitor)
+            visitor.end()
         # Closing a listener does not wake a thread that waits in accept(); one more visitor does.
         if self._usher.is_alive():
             with contextlib.suppress(OSError):
@@ -108,15 +109,15 @@ class Door:
                 return
 
     def _holds_key(self, visitor: Connection) -> bool:
-        self._visitor = visitor
-        watchdog = threading.Timer(_HANDSHAKE_LIMIT_S, _sever, (visitor,))
+        self._visitor = wire = Wire(visitor)
+        watchdog = threading.Timer(_HANDSHAKE_LIMIT_S, wire.end)
         watchdog.start()
         try:
-            deliver_challenge(visitor, self.key)
-            answer_challenge(visitor, self.key)
+            deliver_challenge(cast(Connection, wire), self.key)
+            answer_challenge(cast(Connection, wire), self.key)
         except (AuthenticationError, AssertionError, EOFError, OSError, ValueError) as error:
             # AssertionError: how Python 3.11 refuses a challenge that is none.
-            visitor.close()
+            wire.close()
             if not self._closing.is_set():
                 _log.warning("refused a stranger at the engine's address: %s", type(error).__name__)
             return False
@@ -137,13 +138,3 @@ def _fresh_folder() -> str:
         return folder
     Path(folder).rmdir()
     return tempfile.mkdtemp(prefix="thock-", dir="/tmp")
-
-
-def _sever(connection: Connection) -> None:
-    """End a connection that another thread is reading: close() alone does not wake that thread."""
-    with contextlib.suppress(OSError):
-        if sys.platform == "win32":
-            connection.close()
-        else:
-            with socket.socket(fileno=os.dup(connection.fileno())) as end:
-                end.shutdown(socket.SHUT_RDWR)

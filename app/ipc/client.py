@@ -21,8 +21,9 @@ from app.ipc.protocol import (
     IpcError,
     NotRunningError,
     RefusedError,
-    Wire,
 )
+from engine.texts import Text, revived
+from engine.wire import Wire
 
 _ANSWER_LIMIT_S = 10.0
 
@@ -76,10 +77,13 @@ class IpcClient:
         number = next(self._numbers)
         frame = json.dumps({"type": type_, "id": number, **fields}).encode()
         if len(frame) > MAX_REQUEST_BYTES:
-            limit = f"Thock takes {MAX_REQUEST_BYTES // 1024} KiB at a time."
-            raise RefusedError("too-long", f"this is too long: {limit}")
+            limit = MAX_REQUEST_BYTES // 1024
+            raise RefusedError(
+                "too-long",
+                Text("this is too long: Thock takes {limit} KiB at a time.", limit=limit),
+            )
         try:
-            self._wire.connection.send_bytes(frame)
+            self._wire.send_bytes(frame)
         except (OSError, ValueError) as error:
             raise IpcError("the companion ended.") from error
         while True:
@@ -112,22 +116,22 @@ class IpcClient:
             yield message
 
     def close(self) -> None:
-        """End the connection, on the thread that uses it. Safe to call twice."""
+        """End the connection and let go of it. From any thread, safe to call twice."""
         self._wire.close()
 
     def end(self) -> None:
-        """Wake the thread that waits for an answer or an event; `close` is its own to call."""
+        """Wake the thread that waits for an answer or an event, and can go on to `close`."""
         self._wire.end()
 
     def _connection_poll(self) -> bool:
         try:
-            return self._wire.connection.poll(_ANSWER_LIMIT_S)
+            return self._wire.poll(_ANSWER_LIMIT_S)
         except (OSError, EOFError):
             return True  # `_receive` finds the end
 
     def _receive(self) -> Json | None:
         try:
-            message: Json = json.loads(self._wire.connection.recv_bytes(MAX_ANSWER_BYTES))
+            message: Json = json.loads(self._wire.recv_bytes(MAX_ANSWER_BYTES), object_hook=revived)
         except (OSError, EOFError):
             return None
         return message

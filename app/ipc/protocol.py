@@ -18,17 +18,12 @@ The commands import this module and `client`, and neither imports pydantic: a co
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import socket
-import sys
-import threading
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.config.atomic import write_atomically
+from engine.texts import as_text
 
 PROTOCOL_VERSION = 1
 KEY_BYTES = 32
@@ -40,6 +35,9 @@ _DOOR_FILE = "companion.json"
 
 class IpcError(Exception):
     """The companion cannot be reached, or the connection broke."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(as_text(reason))
 
 
 class NotRunningError(IpcError):
@@ -86,40 +84,3 @@ class DoorPlate:
             return DoorPlate(str(plate["address"]), int(plate["pid"]), bytes.fromhex(plate["key"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise NotRunningError("Thock does not run: start it with `thock`.") from error
-
-
-class Wire:
-    """A connection that one thread reads and any thread may end.
-
-    Closing is not ending: it does not wake the reader, and the number of the closed descriptor can belong
-    to another file when the reader uses it next. So `end` leaves the descriptor to the reader's `close`.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self._lock = threading.Lock()
-        self._is_closed = False
-
-    def end(self) -> None:
-        """Wake the reader, which finds the end of the connection. From any thread, any number of times."""
-        with self._lock:
-            if self._is_closed:
-                return
-            if sys.platform == "win32":
-                self._close()  # a pipe cannot be shut down; the handle of a pending read stays valid
-            else:
-                with (
-                    contextlib.suppress(OSError),  # the other side was first
-                    socket.socket(fileno=os.dup(self.connection.fileno())) as twin,
-                ):
-                    twin.shutdown(socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        """Give the descriptor back. For the thread that reads; safe to call twice."""
-        with self._lock:
-            if not self._is_closed:
-                self._close()
-
-    def _close(self) -> None:
-        self._is_closed = True
-        self.connection.close()

@@ -15,6 +15,7 @@ from pathlib import Path
 from app.ipc.messages import Event, PageWanted, Topic
 from app.ipc.protocol import KEY_BYTES, DoorPlate, IpcError
 from app.ipc.session import Host, Session
+from engine.texts import Text, system_reason
 
 # The settings window holds two connections and a command one.
 _MAX_VISITORS = 16
@@ -44,7 +45,11 @@ class IpcServer:
             self._listener = self._listen()
             DoorPlate(str(self._listener.address), os.getpid(), self._key).write(folder)
         except OSError as error:
-            raise IpcError(f"cannot listen in {folder}: {error.strerror or error}") from error
+            raise IpcError(
+                Text(
+                    "cannot listen in {folder}: {error}", folder=folder, error=system_reason(error)
+                )
+            ) from error
         self._usher = threading.Thread(target=self._admit, name="ipc-door", daemon=True)
 
     def start(self) -> None:
@@ -61,7 +66,8 @@ class IpcServer:
             with contextlib.suppress(OSError):
                 Client(self._listener.address).close()
             self._usher.join(2)
-        self._listener.close()
+        if not self._usher.is_alive():  # else it may still wait there
+            self._listener.close()
         DoorPlate.remove(self._folder)
         with self._lock:
             sessions, threads = list(self._sessions), list(self._threads)
@@ -97,7 +103,9 @@ class IpcServer:
         if sys.platform == "win32":
             return Listener(family="AF_PIPE")
         if len(os.fsencode(self._socket)) > _MAX_SOCKET_PATH:
-            raise OSError(f"{self._socket} is too long for a socket: set XDG_RUNTIME_DIR")
+            raise IpcError(
+                Text("{path} is too long for a socket: set XDG_RUNTIME_DIR", path=self._socket)
+            )
         self._socket.unlink(missing_ok=True)
         listener = Listener(str(self._socket), "AF_UNIX", backlog=_MAX_VISITORS)
         self._socket.chmod(0o600)

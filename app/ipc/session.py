@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from typing import Protocol
+from typing import Protocol, cast
 
 from pydantic import BaseModel, ValidationError
 
@@ -24,8 +24,10 @@ from app.ipc.messages import (
     Subscribe,
     Topic,
 )
-from app.ipc.protocol import MAX_REQUEST_BYTES, PROTOCOL_VERSION, Wire
+from app.ipc.protocol import MAX_REQUEST_BYTES, PROTOCOL_VERSION
 from engine.failures import name_of_error
+from engine.texts import Text
+from engine.wire import Wire
 
 # A visitor that knows the key answers at once; one that says nothing is shown out.
 _HANDSHAKE_LIMIT_S = 2.0
@@ -49,7 +51,6 @@ class Session:
     """Lives on a thread of its own; another one sends events, from the first subscription on."""
 
     def __init__(self, connection: Connection, key: bytes, host: Host) -> None:
-        self._connection = connection
         self._wire = Wire(connection)
         self._key = key
         self._host = host
@@ -104,8 +105,8 @@ class Session:
         watchdog = threading.Timer(_HANDSHAKE_LIMIT_S, self._wire.end)
         watchdog.start()
         try:
-            deliver_challenge(self._connection, self._key)
-            answer_challenge(self._connection, self._key)
+            deliver_challenge(cast(Connection, self._wire), self._key)
+            answer_challenge(cast(Connection, self._wire), self._key)
         except (AuthenticationError, AssertionError, EOFError, OSError, ValueError) as error:
             # AssertionError: how Python 3.11 refuses a challenge that is none.
             _log.warning("refused a visitor without the key: %s", type(error).__name__)
@@ -115,21 +116,26 @@ class Session:
         return True
 
     def _says_hello(self) -> bool:
-        frame = self._connection.recv_bytes(MAX_REQUEST_BYTES)
+        frame = self._wire.recv_bytes(MAX_REQUEST_BYTES)
         fields = _fields(frame)
         number = fields.get("id")
         number = number if type(number) is int else None
         if fields.get("type") != "hello" or type(fields.get("protocol")) is not int:
-            self._send(Refused(id=number, code="protocol", reason="the first message is no hello"))
+            self._send(
+                Refused(id=number, code="protocol", reason=Text("the first message is no hello"))
+            )
             return False
         if fields["protocol"] != PROTOCOL_VERSION:
-            reason = f"this companion speaks version {PROTOCOL_VERSION}: restart it and try again."
+            reason = Text(
+                "this companion speaks version {version}: restart it and try again.",
+                version=PROTOCOL_VERSION,
+            )
             self._send(Refused(id=number, code="version", reason=reason))
             return False
         try:
             hello = HELLO.validate_json(frame)
         except ValidationError:
-            self._send(Refused(id=number, code="protocol", reason="this hello is malformed"))
+            self._send(Refused(id=number, code="protocol", reason=Text("this hello is malformed")))
             return False
         self.client = hello.client
         self._send(Done(id=hello.id))
@@ -137,13 +143,13 @@ class Session:
 
     def _answer_one(self) -> bool:
         """Take one request; False when the connection is of no further use."""
-        frame = self._connection.recv_bytes(MAX_REQUEST_BYTES)
+        frame = self._wire.recv_bytes(MAX_REQUEST_BYTES)
         try:
             request = REQUESTS.validate_json(frame)
         except ValidationError as error:
             number = _fields(frame).get("id")
             kinds = sorted({detail["type"] for detail in error.errors(include_url=False)})
-            reason = f"this is no request: {', '.join(kinds)}"
+            reason = Text("this is no request: {kinds}", kinds=", ".join(kinds))
             self._send(
                 Refused(id=number if type(number) is int else None, code="protocol", reason=reason)
             )
@@ -160,7 +166,9 @@ class Session:
         except Exception as error:  # noqa: BLE001  one request, not the visitor
             name = name_of_error(error)
             _log.error("a request of type %s failed: %s", request.type, name)
-            return Refused(id=request.id, code="internal", reason=f"it failed inside: {name}")
+            return Refused(
+                id=request.id, code="internal", reason=Text("it failed inside: {name}", name=name)
+            )
 
     def _subscribe(self, request: Subscribe) -> None:
         self._send(Done(id=request.id))
@@ -191,7 +199,7 @@ class Session:
 
     def _send(self, message: BaseModel) -> None:
         with self._send_lock:
-            self._connection.send_bytes(message.model_dump_json().encode())
+            self._wire.send_bytes(message.model_dump_json().encode())
 
 
 def _fields(frame: bytes) -> dict[str, object]:

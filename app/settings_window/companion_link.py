@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,8 +39,10 @@ from app.settings_window.ports import (
 )
 from app.settings_window.wire import key_of, preview_of, view_of
 from engine.failures import name_of_error
+from engine.texts import as_text, listed
 
 _LOOK_AGAIN_S = 1.0  # for a companion, while there is none
+_CLOSE_LIMIT_S = 2.0  # for threads that wait for a companion that does not answer
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +55,7 @@ WINDOW, SIDE = "settings", "command"
 
 
 class Subscription:
-    """Events of some topics on a thread of its own, until `close` or the end of the companion."""
+    """Events of some topics on the thread that calls `run`, until `close` or the end of the companion."""
 
     def __init__(
         self, folder: Path | None, name: str, topics: tuple[Topic, ...], hear: Hear
@@ -62,9 +65,6 @@ class Subscription:
         self._topics = topics
         self._hear = hear
         self._is_closed = False
-
-    def start(self) -> None:
-        threading.Thread(target=self.run, name="settings-events", daemon=True).start()
 
     def run(self) -> None:
         """Hear every event; returns at the end."""
@@ -108,23 +108,36 @@ class CompanionLink:
         self._client: IpcClient | None = None
         self._closing = threading.Event()
         self._asking = threading.Lock()  # a request waits for its answer
-        self._lock = threading.Lock()  # guards the table below
+        self._lock = threading.Lock()  # guards the two below
         self._open: dict[Topic, Subscription] = {}
+        self._threads: tuple[threading.Thread, ...] = ()
         self._on_state: Callable[[CompanionView], None] = lambda _: None
         self._on_settings: Callable[[Settings], None] = lambda _: None
         self._on_page: Callable[[str], None] = lambda _: None
 
     def start(self) -> None:
         """Look for the companion from now on. Call it after all `watch_…`."""
-        threading.Thread(target=self._attend, name="settings-link", daemon=True).start()
+        self._start_thread(self._attend, "settings-link")
 
     def close(self) -> None:
-        """End every connection."""
+        """End every connection and every thread: no listener is called any more, nothing is asked."""
+        end = time.monotonic() + _CLOSE_LIMIT_S
         self._closing.set()
-        for name in tuple(self._open):
-            self._end(name)
-        if self._client is not None:
-            self._client.end()  # a request may be waiting for its answer
+        with self._lock:
+            topics, threads = tuple(self._open), self._threads
+        for topic in topics:
+            self._end(topic)
+        client = self._client
+        if client is not None:
+            client.end()  # a request may be waiting for its answer
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join(max(end - time.monotonic(), 0.0))
+        if self._asking.acquire(timeout=max(end - time.monotonic(), 0.0)):
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+            self._asking.release()
 
     # ---------------------------------------------------------------- settings
 
@@ -145,8 +158,8 @@ class CompanionLink:
         except NotRunningError:
             return self._change_file(changes)
         except RefusedError as error:
-            lines = [text for _, text in error.problems] or [str(error)]
-            raise SettingsRefusedError("\n".join(lines)) from error
+            texts = [as_text(text) for _, text in error.problems] or [as_text(str(error))]
+            raise SettingsRefusedError(listed(texts)) from error
         except IpcError as error:
             raise SettingsRefusedError(str(error)) from error
 
@@ -179,11 +192,12 @@ class CompanionLink:
             self._begin(Topic.KEY, KeySeen, lambda event: listener(key_of(event)))
 
     def ask(self, text: str, listener: Callable[[Answer], None]) -> None:
-        def send() -> None:
+        def send() -> int | None:
             try:
                 return int(self._request("ask", text=text)["question"])
             except IpcError as error:
                 listener(Answer("", is_finished=True, trouble=str(error)))
+                return None
 
         self._end(Topic.REPLY)
         if not self._begin(Topic.REPLY, ReplyChanged, _ReplyHearing(listener, send)):
@@ -231,6 +245,8 @@ class CompanionLink:
     def _request(self, type_: str, **fields: Any) -> Json:
         """Ask the companion; once more if it was started anew since the last time."""
         with self._asking:
+            if self._closing.is_set():
+                raise IpcError("the window is being closed.")
             is_fresh = self._client is None
             if self._client is None:
                 self._client = connect(self._folder, SIDE)
@@ -241,7 +257,7 @@ class CompanionLink:
             except IpcError:
                 self._client.close()
                 self._client = None
-                if is_fresh:
+                if is_fresh or self._closing.is_set():
                     raise
         return self._request(type_, **fields)
 
@@ -257,7 +273,8 @@ class CompanionLink:
             if self._closing.is_set():
                 told.close()
             told.run()
-            self._on_state(CompanionView())
+            if not self._closing.is_set():
+                self._on_state(CompanionView())
 
     def _hear(self, event: Event) -> None:
         match event:
@@ -282,8 +299,16 @@ class CompanionLink:
             return False
         with self._lock:
             self._open[topic] = subscription
-        subscription.start()
+        self._start_thread(subscription.run, "settings-events")
+        if self._closing.is_set():
+            self._end(topic)
         return True
+
+    def _start_thread(self, work: Callable[[], None], name: str) -> None:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        with self._lock:
+            self._threads = (*(t for t in self._threads if t.is_alive()), thread)
+            thread.start()
 
     def _end(self, topic: Topic) -> None:
         with self._lock:

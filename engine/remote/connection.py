@@ -173,7 +173,10 @@ class _Exchange:
     def __init__(self, connection: HTTPConnection, silence_s: float) -> None:
         self._connection = connection
         self._silence_s = silence_s
-        self._socket: socket.socket | None = None
+        # The gate guards what `leave` needs. The descriptor is our own, because http.client closes its
+        # socket whenever an answer is at its end; another file may then have its number.
+        self._gate = threading.Lock()
+        self._twin: socket.socket | None = None
         self._left = False
         # Lines; then None at the end, the status of a refusal, or what went wrong.
         self.pieces: queue.Queue[bytes | int | Exception | None] = queue.Queue()
@@ -186,10 +189,11 @@ class _Exchange:
 
     def leave(self) -> None:
         """Close the connection, on which the server stops too. Safe at any time."""
-        self._left = True
-        if self._socket is not None:
-            with contextlib.suppress(OSError):  # it is closed already
-                self._socket.shutdown(socket.SHUT_RDWR)
+        with self._gate:
+            self._left = True
+            if self._twin is not None:
+                with contextlib.suppress(OSError):  # the server was first
+                    self._twin.shutdown(socket.SHUT_RDWR)
 
     def _run(self, method: str, path: str, payload: bytes | None, headers: dict[str, str]) -> None:
         try:
@@ -198,17 +202,22 @@ class _Exchange:
             self.pieces.put(error)
         finally:
             self._connection.close()
+            with self._gate:
+                if self._twin is not None:
+                    self._twin.close()
+                    self._twin = None
 
     def _read(
         self, method: str, path: str, payload: bytes | None, headers: dict[str, str]
     ) -> int | None:
         connection = self._connection
         connection.connect()
-        # Kept here, because http.client lets go of it once it has the answer's head.
-        self._socket = connection.sock
-        self._socket.settimeout(self._silence_s)
-        if self._left:
-            return None
+        connection.sock.settimeout(self._silence_s)
+        with self._gate:
+            if self._left:
+                return None
+            opened = connection.sock
+            self._twin = socket.fromfd(opened.fileno(), opened.family, opened.type)
         connection.request(method, path, payload, headers)
         response = connection.getresponse()
         if response.status != 200:

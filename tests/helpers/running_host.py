@@ -38,9 +38,10 @@ class SwitchedEngine(FakeEngine):
         max_context: int = 2048,
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
+        window: int = 128,
     ) -> None:
         self.switched.append(f"start {Path(model).name} {max_context}")
-        self.device, self.server = device, server
+        self.device, self.server, self.window = device, server, window
 
     def stop(self) -> None:
         self.switched.append("stop")
@@ -104,7 +105,7 @@ class RunningHost:
         """A connection of its own."""
         return IpcClient(self.folder, client)
 
-    def wait(self, done: Callable[[], bool], limit_s: float = 5.0) -> bool:
+    def wait(self, done: Callable[[], bool], limit_s: float = 30.0) -> bool:
         """Until `done`; False after `limit_s`."""
         end = time.monotonic() + limit_s
         while not done():

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 10.0) -> None:
-    """Return when `condition()` is true; fail after `timeout_s`."""
+def wait_until(condition: Callable[[], object], timeout_s: float = 30.0) -> None:
+    """Return when `condition()` is true; fail after `timeout_s`, which a busy machine does not need either."""
     end = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < end, "timed out"

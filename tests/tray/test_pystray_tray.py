@@ -24,6 +24,7 @@ from app.tray.pystray_tray import PystrayTray
 from app.tray.tray import NO_SESSION, NullTray, make_tray
 from firmware_bridge.protocol.messages import Status
 from tests.helpers.companion import Desk
+from tests.helpers.waiting import wait_until
 
 
 class FakeBackend:
@@ -38,12 +39,14 @@ class FakeBackend:
         self.changes: list[str] = []
         self.notes: list[tuple[str, str]] = []
         self.trouble = False
+        self.refused = 0
         self.visible = False
         self.ended = threading.Event()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in ("icon", "title"):
             if self.trouble:
+                self.refused += 1
                 raise RuntimeError("the panel is gone")
             self.changes.append(name)
             self._values[name] = value
@@ -61,7 +64,7 @@ class FakeBackend:
 
     def run(self, setup: Any) -> None:
         threading.Thread(target=setup, args=(self,), daemon=True).start()
-        self.ended.wait(10)
+        self.ended.wait(60)
 
     def stop(self) -> None:
         self.ended.set()
@@ -85,11 +88,13 @@ class Running:
             raise RuntimeError("it does not work")
         self.done.append(action)
 
-    def wait(self, count: int) -> None:
-        deadline = time.monotonic() + 5
-        while len(self.icon.changes) < count and time.monotonic() < deadline:
-            time.sleep(0.005)
-        time.sleep(0.03)
+    def update(self, state: HostState) -> None:
+        """Show `state`; returns when that is done."""
+        self.tray.update(state)
+        wait_until(lambda: not self.tray._is_new)
+        self.tray.notify("", "")  # what comes after the state is done after it
+        wait_until(lambda: self.icon.notes)
+        self.icon.notes.clear()
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
     tray = Running(monkeypatch)
     yield tray
     tray.stop.set()
-    tray.thread.join(5)
+    tray.thread.join(30)
     assert not tray.thread.is_alive(), "the tray did not end"
 
 
@@ -106,18 +111,14 @@ def state(**changes: object) -> HostState:
 
 
 def test_only_what_differs_is_changed(running: Running) -> None:
-    running.tray.update(state())
-    running.wait(3)
+    running.update(state())
     assert running.icon.changes == ["icon", "title", "menu"]
     assert running.icon.visible
-    running.tray.update(state())
-    running.wait(4)
+    running.update(state())
     assert len(running.icon.changes) == 3
-    running.tray.update(state(dropped=3, latency=None))
-    running.wait(4)
+    running.update(state(dropped=3, latency=None))
     assert len(running.icon.changes) == 3
-    running.tray.update(state(status=Status.THINKING))
-    running.wait(6)
+    running.update(state(status=Status.THINKING))
     assert running.icon.changes[3:] == ["icon", "title", "menu"]
 
 
@@ -125,11 +126,10 @@ def test_only_what_differs_is_changed(running: Running) -> None:
 def test_after_an_error_the_next_state_is_shown(running: Running) -> None:
     running.icon.trouble = True
     for _ in range(3):
-        running.tray.update(state(is_paused=True))
-        time.sleep(0.02)
+        running.update(state(is_paused=True))
+    assert running.icon.refused >= 3  # a note has the state shown anew too
     running.icon.trouble = False
-    running.tray.update(state(is_paused=True))
-    running.wait(3)
+    running.update(state(is_paused=True))
     assert running.icon.changes == ["icon", "title", "menu"]
 
 
@@ -138,8 +138,7 @@ def items(menu: Any) -> dict[str, Any]:
 
 
 def test_the_menu_does_what_it_says(running: Running) -> None:
-    running.tray.update(state())
-    running.wait(3)
+    running.update(state())
     menu = items(running.icon.menu)
     menu["Open Thock"](running.icon)
     items(menu["Pause"].submenu)["1 hour"](running.icon)
@@ -154,8 +153,7 @@ def test_the_menu_does_what_it_says(running: Running) -> None:
 @pytest.mark.expected_log("quit failed: RuntimeError")
 def test_a_row_that_fails_does_not_end_the_loop(running: Running) -> None:
     running.trouble = True
-    running.tray.update(state())
-    running.wait(3)
+    running.update(state())
     items(running.icon.menu)["Quit"](running.icon)
     assert running.thread.is_alive()
 
@@ -170,15 +168,13 @@ def test_a_toolkit_that_dies_does_not_end_the_companion(monkeypatch: pytest.Monk
     time.sleep(0.1)
     assert tray.thread.is_alive()
     tray.stop.set()
-    tray.thread.join(5)
+    tray.thread.join(30)
     assert not tray.thread.is_alive()
 
 
 def test_notifications_are_cut_to_what_windows_takes(running: Running) -> None:
     running.tray.notify("t" * 100, "m" * 300)
-    deadline = time.monotonic() + 5
-    while not running.icon.notes and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_until(lambda: running.icon.notes)
     ((message, title),) = running.icon.notes
     assert (len(message), len(title)) == (255, 63)
 
