@@ -23,6 +23,7 @@ from engine.door import ChildStartError
 from engine.errors import EngineUnavailableError
 from engine.failures import name_of_error
 from engine.messages import (
+    DEFAULT_WINDOW,
     Cancel,
     Chat,
     Choose,
@@ -136,18 +137,21 @@ class EngineClient:
         max_context: int = 2048,
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
+        window: int = DEFAULT_WINDOW,
     ) -> None:
         """Start a child that loads `model`; returns at once. A child that runs already is stopped first.
 
-        With Device.REMOTE the child talks to `server`, and `model` is not looked at.
+        With Device.REMOTE the child talks to `server`, and `model` is not looked at. Suggestions are made
+        from the last `window` tokens of a text.
 
         Raises:
-            pydantic.ValidationError: `max_context` is out of range.
+            pydantic.ValidationError: `max_context` or `window` is out of range.
         """
         path = str(Path(model).absolute())  # the child has another working directory
         load = LoadModel(
-            request=LOAD_REQUEST, path=path, max_context=max_context, device=device, server=server
-        )
+            request=LOAD_REQUEST, path=path, max_context=max_context, window=window,
+            device=device, server=server,
+        )  # fmt: skip
         self.stop()
         self._stopping.clear()
         self._state = EngineState.STARTING

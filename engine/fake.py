@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine.errors import ModelFileError
 from engine.ledger import RowLedger
-from engine.messages import Candidate, Chat, Complete, Turn
+from engine.messages import DEFAULT_WINDOW, Candidate, Chat, Complete, Turn
 from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
 
 _WORDS = "the to and you that it is of in for on are with this have be not what can will they there"
@@ -46,15 +46,16 @@ class FakeScript(BaseModel):
 class FakeModel:
     """A LoadedModel that follows a FakeScript."""
 
-    def __init__(self, script: FakeScript, max_context: int) -> None:
+    def __init__(self, script: FakeScript, max_context: int, window: int = DEFAULT_WINDOW) -> None:
         self._script = script
         self._held: list[str] = []
         self._rows = RowLedger()
         self._prepared: list[str] = []  # the prompt whose reply may be held
-        self._info = ModelInfo("scripted replies (no model)", 0, max_context, "fake")
+        name = "scripted replies (no model)"
+        self._info = ModelInfo(name, 0, max_context, "fake", min(window, max_context))
 
     @classmethod
-    def open(cls, path: str, max_context: int) -> FakeModel:
+    def open(cls, path: str, max_context: int, window: int = DEFAULT_WINDOW) -> FakeModel:
         """Read the script at `path` if it is a .json file; any other path gives the default script.
 
         Raises:
@@ -70,7 +71,7 @@ class FakeModel:
                 field = ".".join(str(part) for part in error.errors()[0]["loc"])
                 raise ModelFileError(path, field, error.errors()[0]["msg"]) from error
         time.sleep(script.load_ms / 1000.0)
-        return cls(script, max_context)
+        return cls(script, max_context, window)
 
     @property
     def info(self) -> ModelInfo:

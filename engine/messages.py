@@ -21,10 +21,11 @@ from pydantic import (
 
 from engine.texts import from_wire, to_wire
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_TEXT = 32_768
 MAX_REPLY_TOKENS = 4096
+DEFAULT_WINDOW = 128  # tokens of typed text that suggestions are made from
 
 
 Told = Annotated[str, PlainValidator(from_wire), PlainSerializer(to_wire, when_used="json")]
@@ -68,13 +69,15 @@ class RemoteServer(_Message):
 class LoadModel(_Message):
     """Load a model file or folder, or connect to `server` (REMOTE); answered by ModelLoaded or Failed.
 
-    `reason` says why `device` is not the one that the person chose; it comes back as ModelLoaded.note.
+    `window` is how many tokens of a text suggestions are made from, at most. `reason` says why `device` is
+    not the one that the person chose; it comes back as ModelLoaded.note.
     """
 
     type: Literal["load-model"] = "load-model"
     request: int
     path: str
     max_context: int = Field(default=2048, ge=16, le=1 << 17)
+    window: int = Field(default=DEFAULT_WINDOW, ge=2, le=1 << 17)
     device: Device = Device.AUTO
     server: RemoteServer | None = None
     reason: Told = ""
@@ -186,6 +189,7 @@ class Hello(_Message):
 class ModelLoaded(_Message):
     """`backend` computes; `note` is for the person: why it is another than the chosen one, or what it
     lacks. Comes a second time, for the same LoadModel, when the GPU fails and the CPU takes over.
+    `window` is less than was asked for where the context has no room for it.
     """
 
     type: Literal["model-loaded"] = "model-loaded"
@@ -193,6 +197,7 @@ class ModelLoaded(_Message):
     name: str
     parameters: int
     context_length: int
+    window: int = DEFAULT_WINDOW
     backend: str
     seconds: float
     note: Told = ""

@@ -17,7 +17,7 @@ from engine.devices import DEVICES, Devices, Placed, place
 from engine.errors import DeviceError, EngineError, OperationCancelledError
 from engine.formats import open_model
 from engine.ledger import RowLedger
-from engine.messages import Candidate, Chat, Complete, Device, Turn
+from engine.messages import DEFAULT_WINDOW, Candidate, Chat, Complete, Device, Turn
 from engine.phrases import choose_candidates, extend_words
 from engine.reply import GrowingReply
 from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Suggestions
@@ -43,7 +43,7 @@ class ModelRunner:
         tokenizer: Tokenizer,
         template: ChatTemplate,
         *,
-        window: int = 128,
+        window: int = DEFAULT_WINDOW,
     ) -> None:
         self._placed = placed
         self._backend = backend = placed.backend
@@ -51,8 +51,12 @@ class ModelRunner:
         self._template = template
         self._vocabulary = Vocabulary(tokenizer)
         self._session = Session(backend, tokenizer.vocab_size)
-        window = max(2, min(window, backend.max_context - _SEARCH_TOKENS))
-        self._window = TokenWindow(window, max(1, window // 4))
+        room = max(2, backend.max_context - _SEARCH_TOKENS)
+        if room < window:
+            context = backend.max_context
+            _log.info("suggestions see %d tokens: the context holds %d", room, context)
+        self._seen = min(window, room)
+        self._window = TokenWindow(self._seen, max(1, self._seen // 4))
         self._prepared: GrowingReply | None = None
         self._found: tuple[tuple[str, int], WordSuggestions] | None = None
 
@@ -61,15 +65,16 @@ class ModelRunner:
         cls,
         path: str,
         max_context: int,
-        window: int = 128,
+        window: int = DEFAULT_WINDOW,
         *,
         device: Device = Device.CPU,
         devices: Devices = DEVICES,
     ) -> ModelRunner:
         """Load the model at `path`: a GGUF file or a Hugging Face folder.
 
-        `window` is the number of tokens of typed text that suggestions are made from. A model that cannot
-        run on the GPU runs on the CPU, and `info.note` says why.
+        `window` is the number of tokens of typed text that suggestions are made from; where the context has
+        no room for them, `info.window` is less. A model that cannot run on the GPU runs on the CPU, and
+        `info.note` says why.
 
         Raises:
             ModelNotFoundError, ModelFileError, UnsupportedModelError, TemplateError, OutOfMemoryError.
@@ -88,7 +93,8 @@ class ModelRunner:
         config = self._backend.config
         name = config.name or config.architecture
         where, note = self._placed.device.value, self._placed.note
-        return ModelInfo(name, config.parameters, self._backend.max_context, where, note)
+        context = self._backend.max_context
+        return ModelInfo(name, config.parameters, context, where, self._seen, note)
 
     @property
     def rows(self) -> RowLedger:

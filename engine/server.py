@@ -294,6 +294,7 @@ class _Worker:
             name=info.name,
             parameters=info.parameters,
             context_length=info.context_length,
+            window=info.window,
             backend=info.backend,
             seconds=time.perf_counter() - start,
             note=command.reason or info.note,
@@ -313,17 +314,19 @@ def _load_model(command: LoadModel) -> LoadedModel:
     if command.device is Device.REMOTE:
         from engine.remote.model import RemoteModel
 
-        return RemoteModel.open(command.server, command.max_context)
+        return RemoteModel.open(command.server, command.max_context, command.window)
     # Here, because the tokenizers take a second and memory that the others can do without.
     from engine.runner import ModelRunner
 
-    return ModelRunner.open(command.path, command.max_context, device=command.device)
+    return ModelRunner.open(
+        command.path, command.max_context, command.window, device=command.device
+    )
 
 
 def _load_fake(command: LoadModel) -> LoadedModel:
     from engine.fake import FakeModel
 
-    return FakeModel.open(command.path, command.max_context)
+    return FakeModel.open(command.path, command.max_context, command.window)
 
 
 if __name__ == "__main__":

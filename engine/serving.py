@@ -19,13 +19,14 @@ CancelCheck: TypeAlias = Callable[[], bool]
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
     """`context_length` is what this run can hold: the smaller of the model's own and the one asked for.
-    `note`: see messages.ModelLoaded.
+    `window`, `note`: see messages.ModelLoaded.
     """
 
     name: str
     parameters: int
     context_length: int
     backend: str
+    window: int
     note: str = ""
 
 

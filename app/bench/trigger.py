@@ -82,7 +82,10 @@ class TriggerStation:
     def __enter__(self) -> TriggerStation:
         self._companion.start()
         self._link.start()
-        self._engine.start(self._model, self._settings.max_context)
+        settings = self._settings
+        self._engine.start(
+            self._model, settings.max_context, window=settings.suggest.context_tokens
+        )
         try:
             self._wait(lambda s: s.engine is EngineState.READY and s.keyboard is not None, _START_S)
         except BenchError:

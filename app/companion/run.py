@@ -12,7 +12,7 @@ from typing import Protocol
 from app.companion.core import Companion, Mailbox, Subscriber
 from app.companion.ports import EnginePort, KeyboardPort
 from app.settings import Settings
-from engine.messages import Device, RemoteServer
+from engine.messages import DEFAULT_WINDOW, Device, RemoteServer
 
 # On Windows a thread that waits without a limit does not see Ctrl+C.
 _LOOK_UP_S = 0.5 if sys.platform == "win32" else None
@@ -35,6 +35,7 @@ class StartableEngine(EnginePort, Protocol):
         max_context: int = 2048,
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
+        window: int = DEFAULT_WINDOW,
     ) -> None: ...
 
     def stop(self) -> None: ...
@@ -63,8 +64,9 @@ def run_companion(
         keyboard.start()
         if settings.model is not None:
             engine.start(
-                settings.model, settings.max_context, settings.engine, settings.remote.server()
-            )
+                settings.model, settings.max_context, settings.engine, settings.remote.server(),
+                settings.suggest.context_tokens,
+            )  # fmt: skip
         while not stop.wait(_LOOK_UP_S):
             pass
     finally:

@@ -100,8 +100,9 @@ class DemoStation:
         self.link.start()
         settings = self.options.settings
         self.engine.start(
-            self.options.model, settings.max_context, settings.engine, settings.remote.server()
-        )
+            self.options.model, settings.max_context, settings.engine, settings.remote.server(),
+            settings.suggest.context_tokens,
+        )  # fmt: skip
         return self
 
     def __exit__(

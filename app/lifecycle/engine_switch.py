@@ -35,6 +35,7 @@ class Engine(Protocol):
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
     ) -> None: ...
+        window: int = DEFAULT_WINDOW,
 
     def stop(self) -> None: ...
 
@@ -114,4 +115,7 @@ class EngineSwitch:
             self._engine.stop()
             self._on_state(EngineState.FAILED, str(error))
             return
-        self._engine.start(model, settings.max_context, settings.engine, settings.remote.server())
+        self._engine.start(
+            model, settings.max_context, settings.engine, settings.remote.server(),
+            settings.suggest.context_tokens,
+        )  # fmt: skip

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 from app.companion.messages import (
@@ -31,7 +32,7 @@ from engine.failures import name_of_error
 _log = logging.getLogger(__name__)
 
 # Settings that another model, another size of it or another place for it follows from.
-_OF_THE_ENGINE = ("model", "max_context", "engine", "remote")
+_OF_THE_ENGINE = attrgetter("model", "max_context", "engine", "remote", "suggest.context_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ class CompanionHost:
         self.show_page = show_page
         self.quit = quit_
         self._companion: CompanionState | None = None
-        self._surroundings = Surroundings()
         self._questions = itertools.count(1)
+        self._surroundings = Surroundings()
         self._profile: str | None = None
 
     @property
@@ -164,7 +165,7 @@ class CompanionHost:
             old, self.settings = self.settings, self._with_overrides(stored)
             with self._place_lock:
                 self._follow_profile()
-            if any(getattr(old, n) != getattr(self.settings, n) for n in _OF_THE_ENGINE):
+            if _OF_THE_ENGINE(old) != _OF_THE_ENGINE(self.settings):
                 self._engine.load(self.settings)
         self._tell()
         return self.settings

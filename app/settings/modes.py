@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -29,6 +29,13 @@ class SuggestSettings(Group):
         title="Words of a suggestion",
         description="Once you rest, words may become phrases of so many words.",
         json_schema_extra={"unit": "words"},
+    )  # fmt: skip
+    context_tokens: Literal[128, 256, 512, 1024] = Field(
+        default=128,
+        title="Context of suggestions",
+        description="How many tokens of your typing the model sees for a suggestion: about 4 characters of "
+        "English each. More may fit better; the first suggestion after a jump in the text takes longer.",
+        json_schema_extra={"unit": "tokens"},
     )  # fmt: skip
     accept: bool = Field(
         default=False,

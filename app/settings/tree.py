@@ -15,6 +15,8 @@ from app.settings.engine import RemoteSettings
 from app.settings.modes import ChatSettings, ReactSettings, ReadySettings, SuggestSettings
 from engine.messages import Device
 
+CHARS_PER_TOKEN = 4  # of English, about; other scripts have fewer
+
 
 class ProfileSettings(Group):
     """What differs while a program is in front, or with a keyboard. None: as in the settings."""
@@ -112,10 +114,10 @@ class Settings(Group):
         default=RemoteSettings(), title="Server", json_schema_extra={"page": Page.ENGINE}
     )
     context_chars: int = Field(
-        default=512, ge=64, le=8192,
+        default=4096, ge=64, le=8192,
         title="Remembered typing",
-        description="How much of your typing is kept in memory; 512 characters are about 128 tokens of "
-        "English.",
+        description="So much of your typing is kept in memory at most: 4 characters for each token that "
+        "suggestions see, and never more than this.",
         json_schema_extra={"page": Page.PRIVACY, "unit": "characters"},
     )  # fmt: skip
     macros: tuple[Name, ...] = Field(
@@ -166,3 +168,8 @@ class Settings(Group):
     general: GeneralSettings = Field(
         default=GeneralSettings(), title="General", json_schema_extra={"page": Page.GENERAL}
     )
+
+    @property
+    def kept_chars(self) -> int:
+        """Characters of typing to be kept in memory: as many as suggestions need, if so many are allowed."""
+        return min(self.context_chars, CHARS_PER_TOKEN * self.suggest.context_tokens)

@@ -22,7 +22,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.settings_window.fields import FieldKind, FieldSpec
+from app.i18n import Translate
+from app.settings_window.fields import Choice, FieldKind, FieldSpec
 from app.settings_window.labels import choice_label, unit_text
 from app.settings_window.theme import GAP
 from app.settings_window.widgets import FIELD_PADDING, Switch, WheelGuard, button
@@ -138,7 +139,10 @@ class ChoiceEditor:
             def put(text: str, index: int = index) -> None:
                 self._box.setItemText(index, text)
 
-            words.say(put, lambda tr, choice=choice: choice_label(tr, choice))  # type: ignore[misc]
+            def text(tr: Translate, choice: Choice = choice) -> str:
+                return choice_label(tr, choice) + unit_text(tr, field.unit)
+
+            words.say(put, text)
         guard.guard(self._box)
         self._box.currentIndexChanged.connect(lambda index: commit(self._values[index]))
 

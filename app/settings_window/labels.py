@@ -63,6 +63,8 @@ def choice_label(tr: Translate, choice: Choice) -> str:
     """The choice in the person's language."""
     if isinstance(choice.value, Language):
         return _NATIVE[choice.value]
+    if type(choice.value) is int:
+        return str(choice.value)
     return tr(english_label(choice))
 
 

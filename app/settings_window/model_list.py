@@ -95,6 +95,10 @@ class ModelRow(QWidget):
         self._say()
         self._testing.start()
 
+    def refresh(self) -> None:
+        """Say anew what depends on other settings."""
+        self._say()
+
     def _planned(self, plan: MemoryPlan) -> None:
         self._plan = plan
         self._say()
@@ -134,6 +138,9 @@ class ModelRow(QWidget):
         lines = [tr("On disk: {size}").format(size=size_text(self.model.size))]
         if self._plan is not None:
             lines.append(plan_text(tr, self._plan))
+            seen = self._edits.settings.suggest.context_tokens
+            if seen > self._plan.context:
+                lines.append(window_text(tr, seen, self._plan.context))
         if self._testing is not None:
             lines.append(tr("Loads the model and asks it one question…"))
         elif self._speed is not None:
@@ -156,6 +163,7 @@ class ModelList(Card):
         self._row_words = words.branch()
         self._group = QButtonGroup(self)
         self._context = edits.settings.max_context
+        self._seen = edits.settings.suggest.context_tokens
         self.rows: list[ModelRow] = []
         edits.listen(self._edited)
         self.fill()
@@ -193,6 +201,11 @@ class ModelList(Card):
 
     def _edited(self) -> None:
         context = self._edits.settings.max_context
+        seen = self._edits.settings.suggest.context_tokens
+        if seen != self._seen:
+            self._seen = seen
+            for row in self.rows:
+                row.refresh()
         if context != self._context:
             self._context = context
             for row in self.rows:
@@ -228,6 +241,13 @@ def plan_text(tr: Translate, plan: MemoryPlan) -> str:
             return f"{needs} " + tr("Close other programs first.")
         case Fit.TOO_LARGE:
             return f"⚠ {needs} " + tr("It does not fit this computer.")
+
+
+def window_text(tr: Translate, seen: int, context: int) -> str:
+    """What suggestions lack where the context is shorter than what they shall see."""
+    return "⚠ " + tr(
+        "Suggestions cannot see {seen} tokens with it: its context holds {context}."
+    ).format(seen=seen, context=context)
 
 
 def speed_text(tr: Translate, speed: Speed) -> str:

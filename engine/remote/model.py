@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from engine.errors import OperationCancelledError
 from engine.ledger import RowLedger
-from engine.messages import Candidate, Chat, Complete, Device, RemoteServer, Turn
+from engine.messages import DEFAULT_WINDOW, Candidate, Chat, Complete, Device, RemoteServer, Turn
 from engine.remote.answers import first_token_chances, model_names, piece_of
 from engine.remote.connection import Connection
 from engine.remote.errors import RemoteAnswerError, RemoteRefusedError, RemoteSettingsError
@@ -23,8 +23,8 @@ from engine.serving import Beginning, CancelCheck, Choice, ModelInfo, Reply, Sug
 from engine.texts import Text
 from engine.window import fit_turns
 
-_SUGGEST_CHARS: Final = 512  # about the 128 tokens that suggestions are made from elsewhere
 _CHARS_PER_TOKEN: Final = 3  # on the safe side, for a tokeniser that we do not know
+_WINDOW_CHARS_PER_TOKEN: Final = 4  # about what English has
 _MOST_CHARS_PER_TOKEN: Final = 64  # a server that tells more does not keep to `max_tokens`
 _TOKENS_PER_WORD: Final = 6
 # How many alternatives servers give: vLLM up to 20, OpenAI up to 5 for completions.
@@ -40,20 +40,24 @@ def _never() -> bool:
 class RemoteModel:
     """See LoadedModel. For one thread.
 
-    `alternatives` is how many likely tokens the server tells; 0: none, then no words are suggested.
+    Suggestions are made from the last `window` tokens of a text, estimated. `alternatives` is how many likely
+    tokens the server tells; 0: none, then no words are suggested.
     """
 
     def __init__(
-        self, connection: Connection, name: str, max_context: int, alternatives: int
+        self, connection: Connection, name: str, max_context: int, window: int, alternatives: int
     ) -> None:
         self._connection = connection
         self._name = name
         self._max_context = max_context
+        self._window = min(window, max_context)
         self._alternatives = alternatives
         self._rows = RowLedger()
 
     @classmethod
-    def open(cls, server: RemoteServer | None, max_context: int) -> RemoteModel:
+    def open(
+        cls, server: RemoteServer | None, max_context: int, window: int = DEFAULT_WINDOW
+    ) -> RemoteModel:
         """Connect, find the model, and find out whether it tells log-probabilities.
 
         Raises:
@@ -68,7 +72,7 @@ class RemoteModel:
         if name not in names:
             raise RemoteSettingsError(_no_such_model(connection.origin, name, list(names)))
         length = min(max_context, names[name] or max_context)
-        return cls(connection, name, length, _find_alternatives(connection, name))
+        return cls(connection, name, length, window, _find_alternatives(connection, name))
 
     @property
     def info(self) -> ModelInfo:
@@ -80,7 +84,7 @@ class RemoteModel:
                 origin=origin,
             )
         name = f"{self._name} at {origin.partition('//')[2]}"
-        return ModelInfo(name, 0, self._max_context, Device.REMOTE.value, note)
+        return ModelInfo(name, 0, self._max_context, Device.REMOTE.value, self._window, note)
 
     @property
     def rows(self) -> RowLedger:
@@ -94,7 +98,7 @@ class RemoteModel:
         """
         if not self._alternatives or not text.strip():
             return Suggestions((), 0, 0)
-        text = text[-_SUGGEST_CHARS:]
+        text = text[-_WINDOW_CHARS_PER_TOKEN * self._window :]
         prompt = text.rstrip()
         has_space, is_open = prompt != text, bool(re.search(r"\w$", text))
         found: dict[str, float] = {}

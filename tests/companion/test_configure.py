@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.companion.messages import Configure
 from app.settings import ChatSettings, ModeName, Settings, SuggestSettings
 from engine.client import EngineState
@@ -28,6 +30,20 @@ def test_the_mode_changes_with_its_setting_only() -> None:
     assert desk.state.mode is ModeName.REACT
     desk.post(Configure(Settings(mode=ModeName.CHAT, context_chars=100)))
     assert desk.state.mode is ModeName.REACT
+
+
+@pytest.mark.parametrize(
+    ("allowed", "tokens", "kept"), [(4096, 128, 512), (4096, 1024, 4096), (64, 512, 64)]
+)
+def test_no_more_typing_is_kept_than_suggestions_see_or_the_person_allows(
+    allowed: int, tokens: int, kept: int
+) -> None:
+    suggest = SuggestSettings(context_tokens=tokens)  # type: ignore[arg-type]
+    desk = Desk(Settings(context_chars=allowed, suggest=suggest))
+    for _ in range(kept // 8 + 1):
+        desk.type("letters ")
+    lengths = [len(c.text) for c in desk.engine.commands if isinstance(c, Suggest)]
+    assert kept - 8 <= max(lengths) <= kept
 
 
 def test_chat_is_made_anew() -> None:

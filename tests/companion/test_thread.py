@@ -12,7 +12,7 @@ from app.companion.core import Companion, Mailbox
 from app.companion.messages import Ask, Forget, Pause, SetMode, Stop
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
-from app.settings import ModeName, Settings
+from app.settings import ModeName, Settings, SuggestSettings
 from engine.client import EngineState
 from engine.messages import Device, RemoteServer
 from firmware_bridge.events import EventsDropped
@@ -58,8 +58,9 @@ class StartableEngine(FakeEngine):
         max_context: int = 2048,
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
+        window: int = 128,
     ) -> None:
-        self.log.append(f"engine start {model} {max_context}")
+        self.log.append(f"engine start {model} {max_context} {window}")
 
     def stop(self) -> None:
         self.log.append("engine stop")
@@ -141,7 +142,8 @@ def test_run_starts_everything_and_ends_it_in_the_right_order() -> None:
     mailbox, stop = Mailbox(), threading.Event()
     keyboard = StartableKeyboard()
     engine = StartableEngine(keyboard.log)
-    settings = Settings(model=Path("a.gguf"), max_context=512)
+    suggest = SuggestSettings(context_tokens=256)
+    settings = Settings(model=Path("a.gguf"), max_context=512, suggest=suggest)
     watch = Watch()
     thread = threading.Thread(
         target=run_companion, args=(mailbox, keyboard, engine, settings, stop, [watch]), daemon=True
@@ -152,7 +154,7 @@ def test_run_starts_everything_and_ends_it_in_the_right_order() -> None:
     stop.set()
     thread.join(WAIT_S)
     assert not thread.is_alive()
-    assert keyboard.log.index("start") < keyboard.log.index("engine start a.gguf 512")
+    assert keyboard.log.index("start") < keyboard.log.index("engine start a.gguf 512 256")
     assert keyboard.log[-3:] == ["release", "stop", "engine stop"]
 
 

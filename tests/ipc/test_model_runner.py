@@ -29,6 +29,11 @@ def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_tiny_gguf(tmp_path_factory.mktemp("model") / "tiny.gguf", context=512).path
 
 
+@pytest.fixture(scope="module")
+def long_model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_gguf(tmp_path_factory.mktemp("model") / "long.gguf", context=1024).path
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _one_thread() -> Iterator[None]:
     """Matrices this small are done before a second thread wakes up."""
@@ -202,6 +207,62 @@ def test_the_smallest_context_still_suggests(
 ) -> None:
     found = open_runner(16).suggest(text, 3, _never)
     assert len(found.candidates) <= 3
+
+
+_WINDOWS = [128, 512]
+
+
+def _typed(runner: ModelRunner, text: str, keys: int) -> Iterator[tuple[str, int, bool]]:
+    """The text after each of its last `keys` keys, how many tokens that key had prefilled, and whether it
+    moved the window."""
+    tokens = runner._session.tokens
+    for end in range(len(text) - keys, len(text) + 1):
+        found = runner.suggest(text[:end], 3, _never)
+        before, tokens = tokens, runner._session.tokens
+        yield text[:end], len(tokens) - found.reused, before[1:17] != tokens[1:17]
+
+
+def _long_text(tokens: int) -> str:
+    """More than so many tokens, of which no piece comes twice."""
+    return "".join(f"{n * n} and {n} you " for n in range(tokens // 6))
+
+
+@pytest.mark.parametrize("window", _WINDOWS)
+def test_a_key_prefills_a_few_tokens_whatever_the_window_and_a_chunk_moves_it(
+    long_model_file: Path, window: int
+) -> None:
+    runner = ModelRunner.open(str(long_model_file), 1024, window)
+    text, lengths, slides, few = _long_text(4 * window), [], 0, []
+    for _, prefilled, has_moved in _typed(runner, text, keys=2 * window):
+        lengths.append(len(runner._session.tokens))
+        slides += has_moved
+        if not has_moved:
+            few.append(prefilled)
+    assert max(few) <= 8
+    assert window // 2 <= min(lengths)
+    assert window * 3 // 4 < max(lengths) <= window + 1  # BOS
+    assert 2 <= slides <= 1 + 2 * window // (window // 4)
+
+
+@pytest.mark.parametrize("window", _WINDOWS)
+def test_what_a_key_gets_is_what_the_whole_text_gets(long_model_file: Path, window: int) -> None:
+    used, fresh = (ModelRunner.open(str(long_model_file), 1024, window) for _ in range(2))
+    text = _long_text(4 * window)
+    for number, (typed, _, has_moved) in enumerate(_typed(used, text, keys=window)):
+        if has_moved or number % 37 == 0:
+            fresh.forget()
+            again, found = fresh.suggest(typed, 3, _never), used.suggest(typed, 3, _never)
+            assert again.reused == 0
+            assert [c.text for c in found.candidates] == [c.text for c in again.candidates]
+            chances = [c.probability for c in again.candidates]
+            assert [c.probability for c in found.candidates] == pytest.approx(chances, rel=1e-3)
+
+
+@pytest.mark.parametrize(("asked", "context", "seen"), [(128, 512, 128), (512, 512, 504)])
+def test_the_window_is_as_large_as_the_context_allows(
+    open_runner: Callable[..., ModelRunner], asked: int, context: int, seen: int
+) -> None:
+    assert open_runner(context, asked).info.window == seen
 
 
 def test_forget_keeps_no_token(open_runner: Callable[..., ModelRunner]) -> None:

@@ -53,6 +53,19 @@ def test_another_context_length_makes_another_plan(desk: SettingsDesk, qtbot: Qt
     qtbot.waitUntil(lambda: "512 tokens" in page.models.rows[0].facts.text())
 
 
+def test_a_window_that_the_context_cannot_hold_is_told(desk: SettingsDesk, qtbot: QtBot) -> None:
+    page = engine_page(desk)
+    qtbot.waitUntil(lambda: "Memory" in page.models.rows[0].facts.text())
+    desk.edits.change(("max_context",), 256)
+    qtbot.waitUntil(lambda: "256 tokens" in page.models.rows[0].facts.text())
+    assert "Suggestions" not in page.models.rows[0].facts.text()
+    desk.edits.change(("suggest", "context_tokens"), 512)
+    told = "Suggestions cannot see 512 tokens with it: its context holds 256."
+    assert told in page.models.rows[0].facts.text()
+    desk.edits.change(("suggest", "context_tokens"), 128)
+    assert "Suggestions" not in page.models.rows[0].facts.text()
+
+
 def test_a_model_is_chosen_and_removed(desk: SettingsDesk) -> None:
     desk.computer.add_model("zebra")
     page = engine_page(desk)

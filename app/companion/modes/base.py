@@ -96,7 +96,7 @@ class Desk:
         """Work by these settings from now on, with an empty context."""
         self.settings = settings
         self.tr = translation(settings.language, Catalog.COMPANION)
-        self.context = TypingContext(settings.context_chars)
+        self.context = TypingContext(settings.kept_chars)
         self.ready.configure(settings.ready)
         self.personal.configure(settings.suggest)
         self.history.configure(settings.chat)
