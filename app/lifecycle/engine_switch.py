@@ -18,7 +18,7 @@ from app.models.store import ModelStore
 from app.settings import Settings
 from engine.client import EngineState
 from engine.failures import name_of_error
-from engine.messages import Device, RemoteServer
+from engine.messages import DEFAULT_WINDOW, Device, RemoteServer
 
 _NO_FILE = Path("remote")  # the server has its own
 
