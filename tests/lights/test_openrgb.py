@@ -35,7 +35,8 @@ from tests.helpers.waiting import wait_until
 pytest.importorskip("openrgb", reason="the extra openrgb is not installed")
 
 BLUE = Rgb(0, 0, 255)
-TIMEOUT_S = 0.3  # where a server is not to answer in time; elsewhere it has all the time that it wants
+# Where a server is not to answer in time; elsewhere it has all the time that it wants.
+TIMEOUT_S = 0.3
 PATIENT_S = 30.0
 # What ends by a timeout, on whatever machine; without one it would not end at all.
 SOON_S = 60 * TIMEOUT_S
