@@ -22,22 +22,26 @@ class AutostartFollower:
     def __init__(self, autostart: Autostart) -> None:
         self._autostart = autostart
         self._wanted: bool | None = None
+        self._writing = threading.Lock()
 
     def __call__(self, state: HostState) -> None:
         wanted, before = state.settings.general.autostart, self._wanted
         self._wanted = wanted
         if wanted is not before:
             # A disk may be slow, and this is the companion's thread.
-            threading.Thread(target=self._follow, args=(wanted,), name="autostart").start()
+            threading.Thread(target=self._follow, name="autostart").start()
 
-    def _follow(self, wanted: bool) -> None:
-        try:
-            if wanted and not self._autostart.is_on():
-                self._autostart.turn_on(thock_command())
-            elif not wanted:
-                self._autostart.turn_off()
-        except OSError as error:
-            _log.warning("start with the computer cannot be changed: %s", error.strerror or error)
+    def _follow(self) -> None:
+        with self._writing:  # two changes in a row: whoever is last does what is wanted last
+            wanted = self._wanted
+            try:
+                if wanted and not self._autostart.is_on():
+                    self._autostart.turn_on(thock_command())
+                elif not wanted:
+                    self._autostart.turn_off()
+            except OSError as error:
+                reason = error.strerror or error
+                _log.warning("start with the computer cannot be changed: %s", reason)
 
 
 class LogLevelFollower:

@@ -7,8 +7,8 @@ import configparser
 import contextlib
 import plistlib
 import subprocess
-import time
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -130,6 +130,34 @@ def state(**general: bool) -> HostState:
     return HostState(Desk().state, settings, "Board")
 
 
+def is_followed() -> bool:
+    return not any(thread.name == "autostart" for thread in threading.enumerate())
+
+
+class SlowEntry(DesktopEntry):
+    """On a disk that is slow to write."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.is_writing, self.may_write = threading.Event(), threading.Event()
+
+    def turn_on(self, command: Sequence[str]) -> None:
+        self.is_writing.set()
+        assert self.may_write.wait(30)
+        super().turn_on(command)
+
+
+def test_of_two_changes_in_a_row_the_last_one_holds(tmp_path: Path) -> None:
+    entry = SlowEntry(tmp_path)
+    follow = AutostartFollower(entry)
+    follow(state(autostart=True))
+    assert entry.is_writing.wait(30)
+    follow(state(autostart=False))
+    entry.may_write.set()
+    wait_until(is_followed)
+    assert not entry.is_on()
+
+
 def test_the_entry_follows_the_setting(tmp_path: Path) -> None:
     entry = DesktopEntry(tmp_path)
     follow = AutostartFollower(entry)
@@ -140,7 +168,7 @@ def test_the_entry_follows_the_setting(tmp_path: Path) -> None:
     entry.path.write_text(kept)
     follow(state(autostart=True))
     AutostartFollower(entry)(state(autostart=True))
-    time.sleep(0.1)
+    wait_until(is_followed)
     assert entry.path.read_text() == kept
 
 
