@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
-import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +22,7 @@ from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState, random_session_ids
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.timing import undisturbed
 from tests.helpers.transports import (
     DeafTransport,
     FailingTransport,
@@ -152,45 +151,52 @@ def test_a_fault_of_ours_is_logged_without_content_and_the_link_tries_again(
     assert link.wait_for(LinkState.READY, 10)
 
 
+class Pauses(threading.Event):
+    """In the place of what a link waits by before it tries again; keeps for how long that was asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[float] = []
+
+    @classmethod
+    def of(cls, link: Link) -> Pauses:
+        link._hurry = pauses = cls()
+        return pauses
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout is not None
+        self.asked.append(timeout)
+        return super().wait(timeout)
+
+
 def test_the_back_off_doubles_to_its_limit_and_starts_over_after_success(
     make_link: MakeLink,
 ) -> None:
-    opened: list[float] = []
     device = ScriptedTransport(echo)
-
-    def open_transport() -> Transport:
-        opened.append(time.monotonic())
-        return device
-
     options = LinkOptions(backoff_first_s=0.02, backoff_limit_s=0.08)
-    link = make_link(open_transport, options=options)
+    link = make_link(lambda: device, options=options)
+    pauses = Pauses.of(link)
     link.start()
-    wait_until(lambda: len(opened) == 6)
+    wait_until(lambda: len(pauses.asked) >= 5)
     link.stop()
-    gaps = [later - earlier for earlier, later in itertools.pairwise(opened)]
-    for gap, expected in zip(gaps, [0.02, 0.04, 0.08, 0.08, 0.08], strict=True):
-        assert expected <= gap < expected + 0.5
+    assert pauses.asked[:5] == pytest.approx([0.02, 0.04, 0.08, 0.08, 0.08])
 
 
 def test_jitter_spreads_the_back_off() -> None:
-    pauses = {}
-    for share in (0.0, 1.0):
-        opened: list[float] = []
-
-        def open_transport(opened: list[float] = opened) -> Transport:
-            opened.append(time.monotonic())
-            return ScriptedTransport(echo)
+    for share, expected in ((0.0, 0.1), (0.5, 0.2), (1.0, 0.3)):
 
         def jitter(share: float = share) -> float:
             return share
 
         options = LinkOptions(backoff_first_s=0.2, backoff_jitter=0.5)
-        link = Link(open_transport, lambda event: None, options=options, jitter=jitter)
+        link = Link(
+            lambda: ScriptedTransport(echo), lambda event: None, options=options, jitter=jitter
+        )
+        pauses = Pauses.of(link)
         link.start()
-        wait_until(lambda opened=opened: len(opened) == 2)  # type: ignore[misc]
+        wait_until(lambda pauses=pauses: pauses.asked)  # type: ignore[misc]
         assert link.stop(10)
-        pauses[share] = opened[1] - opened[0]
-    assert 0.1 <= pauses[0.0] < 0.3 <= pauses[1.0]
+        assert pauses.asked[0] == pytest.approx(expected)
 
 
 def test_stop_ends_every_wait_at_once(make_link: MakeLink) -> None:
@@ -213,9 +219,7 @@ def test_stop_ends_every_wait_at_once(make_link: MakeLink) -> None:
         link.start()
         assert link.wait_for(state, 10)
         time.sleep(0.02)
-        start = time.monotonic()
-        assert link.stop(10)
-        assert time.monotonic() - start < 1.0
+        assert link.stop(30)  # half of what it would wait for
         assert link.state is LinkState.STOPPED
 
 
@@ -232,7 +236,7 @@ def test_stop_gives_up_on_a_device_that_holds_the_thread() -> None:
     assert stuck.wait(10)
     start = time.monotonic()
     assert not link.stop(0.1)
-    assert time.monotonic() - start < 2.0
+    assert time.monotonic() - start < 20  # the device holds it for 30 s
     release.set()
     assert link.stop(10)
 
@@ -328,7 +332,7 @@ def test_the_first_report_after_a_trigger_does_not_wait_for_a_read(make_link: Ma
     for i in range(20):
         time.sleep(0.06)  # the rate limit of text
         times.append(shown_after(link, str(i)))
-    assert statistics.median(times) < 0.002
+    assert undisturbed(times) < 0.002
 
 
 def test_a_polled_transport_answers_a_key_soon_and_rests_when_idle(make_link: MakeLink) -> None:
@@ -344,11 +348,12 @@ def test_a_polled_transport_answers_a_key_soon_and_rests_when_idle(make_link: Ma
         keyboard.press(i)
         wait_until(lambda i=i: link.stats.events == i + 1)  # type: ignore[misc]
         times.append(shown_after(link, str(i)))
-    assert statistics.median(times) < 0.02  # the share of 60 ms, and the machine
+    assert undisturbed(times) < 0.02  # the share of 60 ms, and the machine
     time.sleep(options.poll_longest_s / options.poll_share)
-    reads = transport.reads
+    reads, start = transport.reads, time.monotonic()
     time.sleep(0.5)
-    assert transport.reads - reads <= 0.5 / options.poll_longest_s + 5  # heartbeats included
+    reads, seconds = transport.reads - reads, time.monotonic() - start
+    assert reads <= seconds / options.poll_longest_s + 5  # heartbeats included
 
 
 def test_an_idle_link_uses_no_processor_time(make_link: MakeLink) -> None:
@@ -356,7 +361,11 @@ def test_an_idle_link_uses_no_processor_time(make_link: MakeLink) -> None:
     link = make_link(lambda: VirtualTransport(keyboard), options=LinkOptions())
     link.start()
     assert link.wait_for(LinkState.READY, 10)
-    time.sleep(0.1)
-    start = time.process_time()
-    time.sleep(1.5)
-    assert (time.process_time() - start) / 1.5 < 0.005
+    shares = []
+    for _ in range(
+        5
+    ):  # what else this process does, like collecting garbage, is not done all the time
+        start = time.process_time()
+        time.sleep(0.4)
+        shares.append((time.process_time() - start) / 0.4)
+    assert min(shares) < 0.005
