@@ -3,14 +3,20 @@
 
 A text is marked where it stands, `tr("English text")`, and `tr` is handed down to whoever shows texts.
 So the language can change while the program runs: whoever draws gets another `tr` and draws again.
+
+What is said far from where it is shown (errors, findings, states of the engine) is a Text: a template and
+its values. `told` says it in the language of `tr`.
 """
 
 from __future__ import annotations
 
 import enum
 import gettext
-from collections.abc import Callable
-from importlib import resources
+import unicodedata
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 Translate = Callable[[str], str]
 
@@ -23,11 +29,24 @@ class Language(enum.StrEnum):
 
 
 class Catalog(enum.StrEnum):
-    """One catalog for each part of the program that shows texts."""
+    """One catalog for each part of the program that shows texts.
 
+    MESSAGES holds what is told with `told`; every other catalog knows its texts too.
+    """
+
+    COMMANDS = "commands"
     COMPANION = "companion"
     DESKTOP = "desktop"
+    MESSAGES = "messages"
     SETTINGS = "settings"
+
+
+@runtime_checkable
+class Template(Protocol):
+    """A text that can be said in another language: `engine.texts.Text`, and the bridge's."""
+
+    template: str
+    values: Mapping[str, str | int | float]
 
 
 def translation(language: Language, catalog: Catalog) -> Translate:
@@ -38,5 +57,38 @@ def translation(language: Language, catalog: Catalog) -> Translate:
     """
     if language is Language.EN:
         return str
-    with resources.as_file(resources.files("assets") / "locale") as folder:
-        return gettext.translation(catalog, folder, [language.value]).gettext
+    with catalogs() as folder:
+        texts = gettext.translation(catalog, folder, [language.value])
+        if catalog is not Catalog.MESSAGES:
+            texts.add_fallback(gettext.translation(Catalog.MESSAGES, folder, [language.value]))
+        return texts.gettext
+
+
+def catalogs() -> AbstractContextManager[Path]:
+    """The folder of all catalogs."""
+    from importlib import resources  # English needs none, and a command answers at once
+
+    return resources.as_file(resources.files("assets") / "locale")
+
+
+def padded(text: str, columns: int) -> str:
+    """`text` with blanks behind it up to so many columns of a terminal, in front of it if negative.
+
+    A Chinese character takes two columns.
+    """
+    width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    blanks = " " * (abs(columns) - width)
+    return text + blanks if columns > 0 else blanks + text
+
+
+def told(tr: Translate, text: str) -> str:
+    """`text` in the language of `tr`; one without a translation, a name for instance, stays as it is."""
+    if isinstance(text, Template):
+        values = {
+            name: told(tr, value)
+            if isinstance(value, str) and isinstance(value, Template)
+            else value
+            for name, value in text.values.items()
+        }
+        return tr(text.template).format(**values) if values else tr(text.template)
+    return tr(text) if text else ""  # gettext gives the catalog's head for nothing

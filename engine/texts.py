@@ -7,7 +7,7 @@ was made of: a template, which stands in a catalogue, and the values in it. Noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -50,6 +50,19 @@ class Text(str):
 def as_text(text: str) -> Text:
     """`text` itself if it is a Text, else one without values: the whole of it stands in a catalogue."""
     return text if isinstance(text, Text) else Text(text)
+
+
+def system_reason(error: OSError) -> Text:
+    """What the system says of it, as "No such file or directory"; the file is not named."""
+    return Text(error.strerror or type(error).__name__)
+
+
+def listed(texts: Sequence[Text]) -> Text:
+    """All of them, one after the other."""
+    if not texts:
+        return Text("")
+    first, *rest = texts
+    return Text("{first}; {rest}", first=first, rest=listed(rest)) if rest else first
 
 
 def first_line(text: str) -> str:
@@ -104,8 +117,13 @@ def from_wire(value: object, depth: int = 0) -> str:
     }
     try:
         return _made(template, known)
-    except (LookupError, AttributeError, TypeError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError) as error:
         raise ValueError("this text has other values than its template") from error
+
+
+def revived(value: dict[str, Any]) -> Any:
+    """For `json.loads`, as its `object_hook`: every text in what came is a Text again."""
+    return from_wire(value) if is_wired(value) else value
 
 
 def _made(template: str, values: Mapping[str, Value]) -> Text:

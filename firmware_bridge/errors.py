@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from firmware_bridge.texts import Text, as_text
+
 
 class BridgeError(Exception):
     """Base of every error that the bridge raises on purpose."""
@@ -12,7 +14,8 @@ class TransportError(BridgeError):
     """The device cannot be used now; `advice` tells the person what to do."""
 
     def __init__(self, reason: str, advice: str = "") -> None:
-        super().__init__(f"{reason} {advice}".strip())
+        said, more = as_text(reason), as_text(advice)
+        super().__init__(Text("{reason} {advice}", reason=said, advice=more) if advice else said)
         self.reason = reason
         self.advice = advice
 

@@ -10,17 +10,19 @@ from collections.abc import Iterator
 import click
 
 from app.commands.companion import running_companion
+from app.commands.speech import CommandError, in_words
 from app.ipc.client import IpcClient, Json
 from app.platform.desktop import NoProgramError
 from app.platform.text_sources import NoTextError, TextSource, question_about, read_text
+from engine.texts import Text, as_text
 
 _LIMIT_S = 120.0
 _ENDS = {
-    "cancelled": "it was cancelled",
-    "replaced": "another question took its place",
-    "paused": "Thock is paused",
-    "forgotten": "everything was forgotten in the middle of it",
-    "failed": "the model could not go on",
+    "cancelled": Text("it was cancelled"),
+    "replaced": Text("another question took its place"),
+    "paused": Text("Thock is paused"),
+    "forgotten": Text("everything was forgotten in the middle of it"),
+    "failed": Text("the model could not go on"),
 }
 
 
@@ -45,14 +47,14 @@ def command(question: tuple[str, ...], source: str | None, no_wait: bool) -> Non
     # What the command line holds need not be UTF-8; what goes to the companion is.
     text = text.encode(errors="surrogateescape").decode(errors="replace")
     if not text.strip():
-        raise click.UsageError("what is the question?")
+        raise click.UsageError(in_words(Text("what is the question?")))
     with running_companion() as companion:
         state = companion.request("status")["state"]
         if state["is_paused"]:
-            raise click.ClickException("Thock is paused: `thock resume` first.")
+            raise CommandError("Thock is paused: `thock resume` first.")
         if state["engine"] in ("stopped", "failed"):
-            reason = state["engine_detail"] or "no model is loaded"
-            raise click.ClickException(f"the model cannot answer: {reason}")
+            reason = as_text(state["engine_detail"] or "no model is loaded")
+            raise CommandError(Text("the model cannot answer: {reason}", reason=reason))
         if no_wait:
             companion.request("ask", text=text)
         else:
@@ -63,7 +65,7 @@ def _with_text(question: str, source: TextSource) -> str:
     try:
         return question_about(read_text(source), question)
     except (NoProgramError, NoTextError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _print_answer(companion: IpcClient, text: str) -> None:
@@ -81,8 +83,10 @@ def _print_answer(companion: IpcClient, text: str) -> None:
     if shown or end == "whole":
         click.echo("")
     if end != "whole":
-        why = _ENDS.get(end, "it did not end; `thock status` tells more")
-        raise click.ClickException(f"the answer is not whole: {reason or why}.")
+        why = _ENDS.get(end, Text("it did not end; `thock status` tells more"))
+        raise CommandError(
+            Text("the answer is not whole: {reason}.", reason=as_text(reason) if reason else why)
+        )
 
 
 def _follow(events: Iterator[Json], question: int) -> tuple[bool, str, str]:

@@ -13,7 +13,9 @@ import click
 
 from app.bench.engine_report import lines
 from app.commands.options import DEFAULT_MODEL, model_path
+from app.commands.speech import CommandError
 from engine.child import PACKAGE_ROOT
+from engine.texts import Text
 
 _NOT_MEASURED = 2  # engine.bench's code for an error that it has told
 
@@ -55,8 +57,10 @@ def command(
     try:
         found = json.loads(done.stdout)
     except ValueError:
-        told = "see above" if done.returncode == _NOT_MEASURED else f"exit code {done.returncode}"
-        raise click.ClickException(f"the engine was not measured: {told}.") from None
+        reason = Text("exit code {status}", status=done.returncode)
+        if done.returncode == _NOT_MEASURED:
+            reason = Text("see above")
+        raise CommandError(Text("the engine was not measured: {reason}.", reason=reason)) from None
     click.echo("\n".join(lines(found)))
     if json_file is not None:
         json_file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -16,6 +16,7 @@ from app.bench.report import Run, document, table
 from app.bench.trigger import BenchError, TriggerStation, bench_settings
 from app.bench.typist import Pause, Typist, questions
 from app.commands.options import DEFAULT_MODEL, model_path
+from app.commands.speech import CommandError
 from app.companion.ready import ReadyStats
 from app.settings import ModeName
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
@@ -84,7 +85,7 @@ def command(
             for speed in wpm:
                 runs.append(_run(station, speed, Pause(pause), seed, triggers))
     except BenchError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     click.echo("\n".join(table(runs)))
     if json_file is not None:
         options = {

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import click
-
+from app.commands.speech import CommandError
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError
 
@@ -24,7 +23,7 @@ def running_companion() -> Iterator[IpcClient]:
         with IpcClient() as client:
             yield client
     except (IpcError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def tell(type_: str, **fields: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from app.commands.options import DEFAULT_MODEL, announce_recording, model_path
+from app.commands.speech import CommandError
 from app.demo.blocks import style_for
 from app.demo.player import ScriptPlayer
 from app.demo.script import Line, ScriptError, parse_script
@@ -19,6 +20,7 @@ from app.demo.station import GEOMETRIES, DemoStation, StationOptions
 from app.settings import ModeName, Settings
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
 from engine.messages import Device
+from engine.texts import Text
 
 _BORDER = 4
 
@@ -54,7 +56,7 @@ def command(
         try:
             lines = parse_script(script.read_text(encoding="utf-8"))
         except (ScriptError, OSError, UnicodeDecodeError) as error:
-            raise click.ClickException(f"{script}: {error}") from error
+            raise CommandError(Text("{place}: {text}", place=script, text=str(error))) from error
     model_file = Path("fake") if engine == "fake" else model_path(model)
     fitting = "128x64" if lines is not None else _terminal_geometry()
     if record is not None:
@@ -85,15 +87,15 @@ def _terminal_geometry() -> str:
     from app.demo.terminal import geometry_for
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise click.ClickException("the demo wants a terminal; without one, use --script FILE.")
+        raise CommandError("the demo wants a terminal; without one, use --script FILE.")
     if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
-        raise click.ClickException(
+        raise CommandError(
             "the OLED is drawn with block characters: set a UTF-8 locale, for example LANG=C.UTF-8."
         )
     try:
         return geometry_for(os.get_terminal_size())
     except ValueError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _play(options: StationOptions, lines: list[Line]) -> int:

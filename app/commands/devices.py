@@ -6,6 +6,9 @@ from __future__ import annotations
 import click
 
 from app.commands.keyboards import candidates_of, device_list, lock_folder
+from app.commands.speech import in_words, say
+from app.i18n import padded
+from engine.texts import Text, as_text
 from firmware_bridge.discovery.candidates import Candidate, Caution
 from firmware_bridge.discovery.detect import detect
 from firmware_bridge.discovery.opener import watched
@@ -34,11 +37,11 @@ def command(show_all: bool, ask: bool) -> None:
             click.echo(_describe(candidate))
             program = ProcessTable().who_has_open(candidate.path)
             if program is not None:
-                click.echo(f"    {program} has it open")
+                say("    {program} has it open", program=program)
             if ask:
-                click.echo(f"    asked: {_ask(candidate, watch)}")
+                say("    asked: {answer}", answer=_ask(candidate, watch))
     if not matching:
-        click.echo(f"no keyboard for Thock among {len(found)} interfaces and ports:")
+        say("no keyboard for Thock among {count} interfaces and ports:", count=len(found))
     for candidate in found:
         if not candidate.matches:
             click.echo(_describe(candidate) if show_all else _in_short(candidate))
@@ -46,31 +49,42 @@ def command(show_all: bool, ask: bool) -> None:
 
 def _describe(candidate: Candidate) -> str:
     who = candidate.identity
-    mark = "yes" if candidate.matches else "no "
-    place = f" at {who.location}" if who.location else ""
+    place = in_words(Text(" at {place}", place=who.location)) if who.location else ""
+    facts = f"{who.transport} {_ids(candidate)}{place}, {candidate.path}"
     lines = [
-        f"{mark} {_name(candidate)} ({who.transport} {_ids(candidate)}{place}, {candidate.path})",
-        f"    {candidate.reason}",
+        f"{_mark(candidate)} {_name(candidate)} ({facts})",
+        f"    {in_words(candidate.reason)}",
     ]
     if candidate.caution is not Caution.NONE:
-        lines.append(f"    caution list: {candidate.caution.value}")
+        action = Text(candidate.caution.value)
+        lines.append(f"    {in_words(Text('caution list: {action}', action=action))}")
     return "\n".join(lines)
 
 
 def _in_short(candidate: Candidate) -> str:
-    return f"no  {_name(candidate)} ({_ids(candidate)}): {candidate.reason}"
+    return (
+        f"{_mark(candidate)} {_name(candidate)} ({_ids(candidate)}): {in_words(candidate.reason)}"
+    )
+
+
+def _mark(candidate: Candidate) -> str:
+    return padded(in_words(Text("yes") if candidate.matches else Text("no")), 3)
 
 
 def _name(candidate: Candidate) -> str:
-    return candidate.identity.product or "unnamed device"
+    return candidate.identity.product or in_words(Text("unnamed device"))
 
 
 def _ids(candidate: Candidate) -> str:
     who = candidate.identity
-    return f"{who.vendor_id:04x}:{who.product_id:04x}" if who.vendor_id else "no USB ids"
+    return (
+        f"{who.vendor_id:04x}:{who.product_id:04x}"
+        if who.vendor_id
+        else in_words(Text("no USB ids"))
+    )
 
 
-def _ask(candidate: Candidate, watch: DeviceWatch) -> str:
+def _ask(candidate: Candidate, watch: DeviceWatch) -> Text:
     others = system_node_watch(watch)
     transport = watched(
         make_transport(load_hid_library(), candidate, lock_folder()), candidate, others
@@ -79,12 +93,17 @@ def _ask(candidate: Candidate, watch: DeviceWatch) -> str:
         transport.open()
         verdict = detect(transport, hello_allowed=candidate.caution is Caution.NONE, others=others)
     except TransportError as error:
-        return str(error)
+        return as_text(str(error))
     finally:
         transport.close()
-    text = f"tier {verdict.tier.value}: {verdict.reason}"
+    text = Text("tier {tier}: {reason}", tier=verdict.tier.value, reason=as_text(verdict.reason))
     caps = verdict.capabilities
     if caps is None:
         return text
-    display = f"{caps.width}x{caps.height}" if caps.has_display else "no display"
-    return f"{text}; {display}, {caps.led_count} LEDs, build {caps.build}"
+    return Text(
+        "{text}; {display}, {count} LEDs, build {build}",
+        text=text,
+        display=f"{caps.width}x{caps.height}" if caps.has_display else Text("no display"),
+        count=caps.led_count,
+        build=caps.build,
+    )

@@ -9,12 +9,14 @@ from typing import Any
 
 import click
 
+from app.choices import settings_store
 from app.commands.doctor import all_findings, found_candidates
+from app.commands.speech import CommandError, in_words, say
 from app.config.paths import log_folder
-from app.config.store import SettingsStore
 from app.diagnostics.report import Report, collect, default_name, preview, write
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError
+from engine.texts import Text, system_reason
 
 
 @click.command()
@@ -31,12 +33,14 @@ def command(output: Path | None, yes: bool) -> None:
     path = output or Path(default_name())
     if not yes:
         click.echo_via_pager(preview(report))
-        click.confirm(f"Write this to {path}?", abort=True)
+        click.confirm(in_words(Text("Write this to {path}?", path=path)), abort=True)
     try:
         write(report, path)
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror or error}") from error
-    click.echo(f"written: {path}")
+        raise CommandError(
+            Text("{path}: {error}", path=path, error=system_reason(error))
+        ) from error
+    say("written: {path}", path=path)
 
 
 def collected() -> Report:
@@ -44,7 +48,7 @@ def collected() -> Report:
     return collect(
         findings=all_findings(),
         candidates=found_candidates(),
-        loaded=SettingsStore().load(),
+        loaded=settings_store().load(),
         state=_state(),
         log_folder=log_folder(),
         home=Path.home(),

@@ -9,13 +9,16 @@ from collections.abc import Sequence
 import click
 
 from app.commands.keyboards import candidates_of, device_list
+from app.commands.speech import CommandError, in_words, say, speech
 from app.doctor.checks import ALL_CHECKS
 from app.doctor.desktop import DESKTOP_CHECKS
 from app.doctor.engine import check_engine
 from app.doctor.keyboards import check_keyboards
 from app.doctor.report import CheckStatus, Finding, describe, worst
-from app.doctor.udev import UdevError, install, rules_for
+from app.doctor.udev import RULES_FOLDER, UdevError, install, rules_for
+from engine.texts import Text
 from firmware_bridge.discovery.candidates import Candidate
+from firmware_bridge.discovery.udev_rules import FILE_NAME
 
 
 @click.command()
@@ -30,7 +33,7 @@ def command(ctx: click.Context, install_udev: bool) -> None:
         _install_udev()
         return
     findings = all_findings()
-    click.echo(describe(findings))
+    click.echo(describe(findings, speech()))
     ctx.exit(int(worst(findings)))
 
 
@@ -67,12 +70,14 @@ def _candidates() -> Sequence[Candidate]:
 
 def _install_udev() -> None:
     if not sys.platform.startswith("linux"):
-        raise click.ClickException("udev is Linux only; this system needs no rule.")
+        raise CommandError(Text("udev is Linux only; this system needs no rule."))
     try:
         rules = rules_for(_candidates())
         click.echo(rules)
-        click.confirm("Install this as /etc/udev/rules.d/70-thock.rules?", abort=True)
+        click.confirm(
+            in_words(Text("Install this as {path}?", path=RULES_FOLDER / FILE_NAME)), abort=True
+        )
         install(rules)
     except UdevError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo("installed. If the keyboard still cannot be opened, plug it in again.")
+        raise CommandError(str(error)) from error
+    say("installed. If the keyboard still cannot be opened, plug it in again.")

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import click
-
+from app.commands.speech import CommandError
 from app.companion.lights_port import AnyKeyboard, Listener
 from app.config.paths import lights_file, runtime_folder
 from app.platform.sleep import SleepWatch
 from app.settings import LightsSettings
+from engine.texts import Text
 from firmware_bridge.discovery.candidates import SERIAL, Candidate
 from firmware_bridge.discovery.opener import DeviceOpener
 from firmware_bridge.discovery.system import system_lights_opener, system_opener, system_watch
@@ -51,7 +51,7 @@ def device_list() -> Iterator[DeviceWatch]:
     try:
         watch = system_watch(load_hid_library())
     except TransportError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     watch.start()
     try:
         yield watch
@@ -68,7 +68,7 @@ def candidates_of(watch: DeviceWatch) -> Sequence[Candidate]:
     try:
         return watch.candidates()
     except TransportError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def lock_folder() -> Path | None:
@@ -93,8 +93,15 @@ def find_chosen(candidates: Sequence[Candidate], name: str) -> DeviceIdentity:
     """
     fitting = _fitting(candidates, name)
     if len(fitting) != 1:
-        number = "more than one device is" if fitting else "no device is"
-        raise click.ClickException(f"{number} {name!r}; `thock devices --all` lists them by place.")
+        reason = Text(
+            "no device is {name!r}; `thock devices --all` lists them by place.", name=name
+        )
+        if fitting:
+            reason = Text(
+                "more than one device is {name!r}; `thock devices --all` lists them by place.",
+                name=name,
+            )
+        raise CommandError(reason)
     return fitting.pop()
 
 

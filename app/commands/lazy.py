@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from gettext import gettext
 from typing import Any
 
 import click
+
+from app.commands.speech import in_words, speak
 
 
 class LazyGroup(click.Group):
@@ -30,8 +33,14 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(self._modules[cmd_name][0])
         command: click.Command = module.command
+        speak(command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        speak(self)  # before anything can be wrong with the arguments
+        return super().parse_args(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(self._modules.items())])
+        rows = [(name, in_words(text)) for name, (_, text) in sorted(self._modules.items())]
+        with formatter.section(gettext("Commands")):
+            formatter.write_dl(rows)

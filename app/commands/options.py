@@ -6,10 +6,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import click
-
+from app.commands.speech import CommandError, say
 from app.models.errors import ModelStoreError
 from app.models.store import ModelStore
+from engine.texts import Text, system_reason
 from firmware_bridge.transport.replay import open_recording
 
 DEFAULT_MODEL = "smollm2"
@@ -24,8 +24,10 @@ def announce_recording(path: Path) -> None:
     try:
         os.close(open_recording(path))
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror or error}.") from error
-    click.echo(f"recording: {path} will hold every key that you press.", err=True)
+        raise CommandError(
+            Text("{path}: {error}.", path=path, error=system_reason(error))
+        ) from error
+    say("recording: {path} will hold every key that you press.", path=path, err=True)
 
 
 def model_path(name: str) -> Path:
@@ -37,4 +39,4 @@ def model_path(name: str) -> Path:
     try:
         return ModelStore().find(name).target
     except ModelStoreError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error

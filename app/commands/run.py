@@ -16,6 +16,7 @@ import click
 from app.commands.keyboards import any_keyboard, virtual_keyboard
 from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
+from app.commands.speech import CommandError, in_words, say
 from app.companion.core import Mailbox
 from app.companion.lights_port import Listener
 from app.companion.run import run_companion
@@ -32,6 +33,7 @@ from app.log import forbid_core_dumps, set_up_file_logging, set_up_logging
 from app.settings import LightsSettings, ModeName
 from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient
 from engine.messages import Device
+from engine.texts import Text, as_text, system_reason
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.transport.base import Transport
@@ -118,7 +120,7 @@ def command(
     except RunningAlreadyError as error:
         _show_the_other(error)
     except (IpcError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _engine_argv(engine: str | None) -> tuple[str, ...]:
@@ -176,19 +178,21 @@ def _log_to_file(say: Callable[[str], None]) -> None:
     try:
         set_up_file_logging(log_folder())
     except OSError as error:
-        say(f"there is no log file: {error}")
+        say(Text("there is no log file: {error}", error=system_reason(error)))
 
 
 def _show_the_other(error: RunningAlreadyError) -> None:
     try:
         show_running(runtime_folder())
     except IpcError as reason:
-        raise click.ClickException(f"{error} It does not answer: {reason}") from reason
-    click.echo("Thock runs already; it was asked to show its window.")
+        raise CommandError(
+            Text("{error} It does not answer: {reason}", error=as_text(str(error)), reason=reason)
+        ) from reason
+    say("Thock runs already; it was asked to show its window.")
 
 
 def _to_stderr(text: str) -> None:
-    click.echo(text, err=True)
+    click.echo(in_words(text), err=True)
 
 
 def _say(answer: str) -> None:
@@ -203,12 +207,20 @@ class _Reporter:
         self._line = ""
 
     def __call__(self, state: CompanionState) -> None:
-        line = f"{state.mode} {state.status.name.lower()}, engine {state.engine.value}"
-        line += f" ({state.engine_detail})" if state.engine_detail else ""
+        line = Text(
+            "{mode} {status}, engine {engine}",
+            mode=Text(state.mode.value),
+            status=Text(state.status.name.lower()),
+            engine=Text(state.engine.value),
+        )
+        if state.engine_detail:
+            line = Text("{line} ({detail})", line=line, detail=as_text(state.engine_detail))
         if state.keyboard is None:
-            line += ", no keyboard yet"
+            line = Text("{line}, no keyboard yet", line=line)
         elif state.keyboard.features is Feature.LIGHTS:
-            line += ", no keyboard with the Thock module: the lights of another one"
+            line = Text(
+                "{line}, no keyboard with the Thock module: the lights of another one", line=line
+            )
         if line != self._line:
             self._line = line
             _to_stderr(line)

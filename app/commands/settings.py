@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 import click
 
+from app.commands.speech import CommandError, in_words
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError, NotRunningError, RefusedError
+from engine.texts import Text
 
 Values = dict[str, Any]
 T = TypeVar("T")
@@ -43,7 +45,7 @@ def get(name: str | None, as_json: bool) -> None:
     """Print the setting NAME, or all of them."""
     values, problems = _values()
     for place, text in problems:
-        click.echo(f"{place}: {text}" if place else text, err=True)
+        click.echo(f"{in_words(place)}: {in_words(text)}" if place else in_words(text), err=True)
     found = _find(values, name) if name else values
     if as_json:
         click.echo(json.dumps(found, indent=2, ensure_ascii=False))
@@ -84,7 +86,7 @@ def _open(page: str) -> None:
     except NotRunningError:
         pass
     except (IpcError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     from app.lifecycle.window import NoWindowError, window_command
 
     try:
@@ -93,7 +95,7 @@ def _open(page: str) -> None:
             start_new_session=True,
         )  # fmt: skip
     except (NoWindowError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _values() -> tuple[Values, list[tuple[str, str]]]:
@@ -123,7 +125,7 @@ def _change(name: str, value: Any) -> None:
         try:
             SettingsStore().change(changes)
         except SettingsError as error:
-            raise click.ClickException(str(error)) from error
+            raise CommandError(str(error)) from error
 
     def in_companion(client: IpcClient) -> None:
         client.request("change-settings", changes=changes)
@@ -138,17 +140,17 @@ def _either(with_companion: Callable[[IpcClient], T], without: Callable[[], T]) 
     except NotRunningError:
         return without()
     except RefusedError as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
     except (IpcError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 def _find(values: Values, name: str) -> Any:
     found: Any = values
     for part in name.split("."):
         if not isinstance(found, dict) or part not in found:
-            raise click.ClickException(
-                f"there is no setting {name!r}; `thock settings get` lists all."
+            raise CommandError(
+                Text("there is no setting {name!r}; `thock settings get` lists all.", name=name)
             )
         found = found[part]
     return found

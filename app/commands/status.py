@@ -8,8 +8,11 @@ from typing import Any
 
 import click
 
+from app.commands.speech import CommandError, in_words
+from app.i18n import padded
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError, NotRunningError
+from engine.texts import Text, as_text
 
 _NOT_RUNNING = 3  # as `systemctl status`
 
@@ -22,11 +25,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
     try:
         with IpcClient() as client:
             state = client.request("status")["state"]
+            problems = client.request("get-settings")["problems"]
     except NotRunningError as error:
-        click.echo(json.dumps(None) if as_json else str(error))
+        click.echo(json.dumps(None) if as_json else in_words(str(error)))
         ctx.exit(_NOT_RUNNING)
     except (IpcError, OSError) as error:
-        raise click.ClickException(str(error)) from error
+        raise CommandError(str(error)) from error
+    state["settings_problems"] = problems
     click.echo(json.dumps(state, indent=2) if as_json else described(state))
     ctx.exit(0 if state["engine"] == "ready" and not state["is_paused"] else 1)
 
@@ -34,27 +39,43 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def described(state: dict[str, Any]) -> str:
     """The state in aligned lines."""
     board = state["keyboard"]
-    rows = {
-        "mode": state["mode"],
-        "does": _does(state),
-        "keyboard": "none" if board is None else _board(board),
-        "engine": state["engine"]
-        + (f": {state['engine_detail']}" if state["engine_detail"] else ""),
-        "model": state["model"],
-        "answered": "" if state["latency_ms"] is None else f"in {state['latency_ms']:.0f} ms",
-        "keys lost": str(state["dropped"] or ""),
-        "error": state["error"],
-    }
-    return "\n".join(f"{name:<10} {text}" for name, text in rows.items() if text)
+    latency, detail = state["latency_ms"], state["engine_detail"]
+    engine = Text(state["engine"])
+    rows = (
+        (Text("mode"), Text(state["mode"])),
+        (Text("does"), _does(state)),
+        (Text("keyboard"), Text("none") if board is None else _board(board)),
+        (
+            Text("engine"),
+            Text("{state}: {reason}", state=engine, reason=as_text(detail)) if detail else engine,
+        ),
+        (Text("model"), state["model"]),
+        (Text("answered"), "" if latency is None else Text("in {time:.0f} ms", time=latency)),
+        (Text("keys lost"), str(state["dropped"] or "")),
+        (Text("error"), state["error"]),
+        *(
+            (Text("settings"), Text("{place}: {reason}", place=place, reason=as_text(text)))
+            for place, text in state["settings_problems"]
+        ),
+    )
+    return "\n".join(
+        f"{padded(in_words(name), 10)} {in_words(text)}" for name, text in rows if text
+    )
 
 
-def _does(state: dict[str, Any]) -> str:
+def _does(state: dict[str, Any]) -> Text:
     if not state["is_paused"]:
-        return str(state["status"])
+        return Text(state["status"])
     left = state["paused_s"]
-    return "paused" if left is None else f"paused, {max(round(left / 60), 1)} min left"
+    if left is None:
+        return Text("paused")
+    return Text("paused, {count} min left", count=max(round(left / 60), 1))
 
 
-def _board(board: dict[str, Any]) -> str:
-    display = f"{board['width']}x{board['height']}" if board["width"] else "no display"
-    return f"{board['name']}, {display}, {board['led_count']} LEDs"
+def _board(board: dict[str, Any]) -> Text:
+    return Text(
+        "{name}, {display}, {count} LEDs",
+        name=board["name"],
+        display=f"{board['width']}x{board['height']}" if board["width"] else Text("no display"),
+        count=board["led_count"],
+    )

@@ -11,6 +11,7 @@ from app.companion.messages import EngineChanged
 from app.companion.modes.base import Desk
 from engine.client import EngineState
 from engine.messages import Failed, Forget, ModelLoaded
+from engine.texts import Text, first_line
 
 # Requests that ended with the engine: its state tells the same, and more.
 _ENDED_WITH_ENGINE = ("engine-died", "engine-stopped")
@@ -61,7 +62,7 @@ class EngineWatch:
         if event.code in _ENDED_WITH_ENGINE:
             return ""
         _log.warning("the engine could not answer: %s: %s", event.code, event.message)
-        self.error = f"{event.code}: {event.message}"
+        self.error = Text("{code}: {reason}", code=event.code, reason=event.message)
         return event.code
 
     def forget_content(self) -> None:
@@ -71,5 +72,10 @@ class EngineWatch:
 
 def _brief(detail: str, model: Path | None) -> str:
     """What fits a display: the first line (the child's log follows it), the model without its folder."""
-    line = detail.partition("\n")[0]
-    return line if model is None else line.replace(f"{model.absolute().parent}{os.sep}", "")
+    line = first_line(detail)
+    if model is None:
+        return line
+    folder = f"{model.absolute().parent}{os.sep}"
+    if isinstance(line, Text):
+        return line.renamed(lambda name: name.replace(folder, ""))
+    return line.replace(folder, "")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from app.companion.lights import DARK, Cue
 from app.companion.modes.base import View
 from app.companion.picture import Size, padded, tail, wrapped
-from app.i18n import Translate
+from app.i18n import Translate, told
 from engine.client import EngineState
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.protocol.messages import Status
@@ -34,7 +34,7 @@ def engine_text(state: EngineState, detail: str, tr: Translate) -> str:
         case EngineState.RESTARTING:
             return tr("engine stopped, restarting")
         case EngineState.FAILED:
-            return tr("engine failed: {reason}").format(reason=detail)
+            return tr("engine failed: {reason}").format(reason=told(tr, detail))
 
 
 def engine_view(

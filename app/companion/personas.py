@@ -25,7 +25,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from app.companion.lights import overlay_of
+from app.config.reasons import reason_of
 from app.i18n import Language
+from engine.texts import Text, system_reason
 from firmware_bridge.lights.overlay import LightOverlay
 
 DEFAULT_PERSONA = "helper"
@@ -79,16 +81,32 @@ def load_personas(
     try:
         own = _files(folder) if folder.is_dir() else {}
     except OSError as error:
-        return personas, (PersonaError(f"{folder} cannot be read: {error.strerror or error}"),)
+        return personas, (
+            PersonaError(
+                Text("{folder} cannot be read: {error}", folder=folder, error=system_reason(error))
+            ),
+        )
     if len(own) > MAX_OWN_FILES:
-        errors.append(PersonaError(f"{folder} has more than {MAX_OWN_FILES} files; the rest waits"))
+        errors.append(
+            PersonaError(
+                Text(
+                    "{folder} has more than {max_own_files} files; the rest waits",
+                    folder=folder,
+                    max_own_files=MAX_OWN_FILES,
+                )
+            )
+        )
     for key, file in list(own.items())[:MAX_OWN_FILES]:
         try:
             personas[key] = _persona(key, _read(file), language)
         except PersonaError as error:
             errors.append(error)
         except OSError as error:
-            errors.append(PersonaError(f"{file} cannot be read: {error.strerror or error}"))
+            errors.append(
+                PersonaError(
+                    Text("{file} cannot be read: {error}", file=file, error=system_reason(error))
+                )
+            )
     return personas, tuple(errors)
 
 
@@ -105,15 +123,32 @@ def _read(file: Traversable) -> bytes:
 def _persona(key: str, data: bytes, language: Language) -> Persona:
     place = f"persona {key}.toml"
     if len(data) > MAX_FILE_BYTES:
-        raise PersonaError(f"{place} is longer than {MAX_FILE_BYTES} bytes; shorten it")
+        raise PersonaError(
+            Text(
+                "{place} is longer than {max_file_bytes} bytes; shorten it",
+                place=place,
+                max_file_bytes=MAX_FILE_BYTES,
+            )
+        )
     try:
         file = _File.model_validate(tomllib.loads(data.decode("utf-8")))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PersonaError(f"{place} is no TOML file ({error}); mend it or remove it") from None
+        raise PersonaError(
+            Text(
+                "{place} is no TOML file ({error}); mend it or remove it", place=place, error=error
+            )
+        ) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise PersonaError(f"{place}: {where}: {first['msg']}; mend it or remove it") from None
+        raise PersonaError(
+            Text(
+                "{place}: {where}: {reason} Mend it or remove it",
+                place=place,
+                where=where,
+                reason=reason_of(first),
+            )
+        ) from None
     words = {
         **file.en.model_dump(exclude_none=True),
         **(file.zh_CN.model_dump(exclude_none=True) if language is Language.ZH_CN else {}),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
+from engine.texts import Text
+
 _DIRS = PlatformDirs("thock", appauthor=False)
 
 
@@ -74,7 +76,9 @@ def runtime_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise UnsafeFolderError(f"{folder} is not a folder of yours: remove it and try again.")
+        raise UnsafeFolderError(
+            Text("{folder} is not a folder of yours: remove it and try again.", folder=folder)
+        )
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder

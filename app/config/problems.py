@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from engine.texts import Text, as_text, listed
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -14,8 +16,14 @@ class Problem:
     place: str
     text: str
 
+    @property
+    def told(self) -> Text:
+        """Both in one."""
+        text = as_text(self.text)
+        return Text("{place}: {text}", place=self.place, text=text) if self.place else text
+
     def __str__(self) -> str:
-        return f"{self.place}: {self.text}" if self.place else self.text
+        return self.told
 
 
 class SettingsError(Exception):
@@ -23,4 +31,4 @@ class SettingsError(Exception):
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(map(str, self.problems)))
+        super().__init__(listed([problem.told for problem in self.problems]))

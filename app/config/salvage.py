@@ -12,7 +12,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from app.config.problems import Problem
+from app.config.reasons import reason_of
 from app.settings import Settings
+from engine.texts import Text
 
 MAX_BYTES = 1 << 20
 _MAX_BAD_LINES = 100
@@ -28,10 +30,22 @@ def parse_lines(data: bytes) -> tuple[str, Table, list[Problem]]:
     nothing of it is used.
     """
     if len(data) > MAX_BYTES:
-        return "", {}, [Problem("", f"the file is over {MAX_BYTES} bytes; nothing of it was read")]
+        return (
+            "",
+            {},
+            [
+                Problem(
+                    "",
+                    Text(
+                        "The file is over {max_bytes} bytes; nothing of it was read.",
+                        max_bytes=MAX_BYTES,
+                    ),
+                )
+            ],
+        )
     lines = [_decoded(line) for line in data.split(b"\n")]
     problems = [
-        Problem(f"line {number}", "not UTF-8; it was left out")
+        Problem(Text("line {number}", number=number), "This is not UTF-8; it was left out.")
         for number, line in enumerate(lines, 1)
         if line is None
     ]
@@ -45,8 +59,10 @@ def parse_lines(data: bytes) -> tuple[str, Table, list[Problem]]:
         if number is None:
             break
         kept[number - 1] = ""
-        problems.append(Problem(f"line {number}", "not TOML; it was left out"))
-    return "", {}, [Problem("", "this is no TOML file; nothing of it was read")]
+        problems.append(
+            Problem(Text("line {number}", number=number), "This is not TOML; it was left out.")
+        )
+    return "", {}, [Problem("", "This is no TOML file; nothing of it was read.")]
 
 
 def _decoded(line: bytes) -> str | None:
@@ -93,23 +109,19 @@ def valid_part(data: Mapping[str, Any]) -> tuple[Settings, Table, list[Problem]]
             found = reasons(error)
         removed = [(place, text) for place, text in found if _remove(left, place)]
         problems += [
-            Problem(".".join(place), f"{text}; the default is used") for place, text in removed
+            Problem(".".join(place), Text("{reason} The default is used.", reason=text))
+            for place, text in removed
         ]
         if not removed:  # a rule over several settings: none of them alone is to blame
             left.clear()
 
 
-def reasons(error: ValidationError) -> list[tuple[tuple[str, ...], str]]:
+def reasons(error: ValidationError) -> list[tuple[tuple[str, ...], Text]]:
     """Where and why; never the value itself."""
     return [
-        (tuple(map(str, detail["loc"])), _reason(detail["type"], detail["msg"]))
+        (tuple(map(str, detail["loc"])), reason_of(detail))
         for detail in error.errors(include_url=False, include_input=False)
     ]
-
-
-def _reason(kind: str, text: str) -> str:
-    """pydantic's own words fit a person but for this one."""
-    return "no such setting" if kind == "extra_forbidden" else text.removeprefix("Value error, ")
 
 
 def _remove(data: Table, place: Sequence[str]) -> bool:

@@ -21,6 +21,7 @@ from app.config.migrations import SCHEMA_VERSION, VERSION_KEY, migrate, version_
 from app.config.paths import settings_file
 from app.config.problems import Problem, SettingsError
 from app.settings import Settings
+from engine.texts import Text, system_reason
 
 Changes = Mapping[str, Any]
 """Part of the tree as plain JSON values: `{"suggest": {"count": 2}}`. None sets the default again."""
@@ -66,7 +67,15 @@ class SettingsStore:
             content = self._read()
             if content.is_newer:
                 raise SettingsError(
-                    [Problem("", f"{self.path} was written by a newer Thock; use that, or move it")]
+                    [
+                        Problem(
+                            "",
+                            Text(
+                                "{path} was written by a newer Thock; use that, or move it.",
+                                path=self.path,
+                            ),
+                        )
+                    ]
                 )
             data = merged(content.data, changes)
             try:
@@ -85,14 +94,17 @@ class SettingsStore:
         except FileNotFoundError:
             return _Content("", {}, Loaded(Settings()), is_newer=False)
         except OSError as error:
-            problem = Problem("", f"{self.path} cannot be read: {error.strerror or error}")
+            problem = Problem(
+                "",
+                Text("{path} cannot be read: {error}.", path=self.path, error=system_reason(error)),
+            )
             return _Content("", {}, Loaded(Settings(), (problem,)), is_newer=False)
         text, table, problems = salvage.parse_lines(raw)
         is_newer = version_of(table) > SCHEMA_VERSION
         settings, data, more = salvage.valid_part(migrate(table))
         problems += more
         if is_newer:
-            problems.append(Problem("", "the file was written by a newer Thock and is only read"))
+            problems.append(Problem("", "The file was written by a newer Thock and is only read."))
         backup = self._back_up(raw) if problems else None
         return _Content(text, data, Loaded(settings, tuple(problems), backup), is_newer)
 
@@ -113,8 +125,15 @@ class SettingsStore:
         try:
             write_atomically(self.path, updated(text, {VERSION_KEY: SCHEMA_VERSION, **data}))
         except OSError as error:
-            reason = error.strerror or error
-            raise SettingsError([Problem("", f"{self.path} cannot be written: {reason}")]) from None
+            reason = system_reason(error)
+            raise SettingsError(
+                [
+                    Problem(
+                        "",
+                        Text("{path} cannot be written: {reason}.", path=self.path, reason=reason),
+                    )
+                ]
+            ) from None
 
 
 def _as_stored(values: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import psutil
 from app.doctor.report import CheckStatus, Finding
 from app.models.errors import ModelStoreError
 from app.models.store import ModelStore, default_models_folder
+from engine.texts import Text
 
 Check = Callable[[], Finding]
 
@@ -29,7 +30,16 @@ def check_python() -> Finding:
     found = platform.python_version()
     if sys.version_info < MIN_PYTHON:
         return Finding("python", CheckStatus.ERROR, found, "Thock needs Python 3.11 or newer.")
-    return Finding("python", CheckStatus.OK, f"{found} on {platform.system()} {platform.machine()}")
+    return Finding(
+        "python",
+        CheckStatus.OK,
+        Text(
+            "{found} on {system} {machine}",
+            found=found,
+            system=platform.system(),
+            machine=platform.machine(),
+        ),
+    )
 
 
 def check_firmware_core() -> Finding:
@@ -40,7 +50,7 @@ def check_firmware_core() -> Finding:
         return Finding(
             "firmware core",
             CheckStatus.ERROR,
-            f"the virtual keyboard is not built ({error})",
+            Text("the virtual keyboard is not built ({error})", error=error),
             "Install a C compiler (Debian: gcc python3-dev) and install Thock again.",
         )
     return Finding(
@@ -78,7 +88,10 @@ def check_model() -> Finding:
             source.close()
         except (EngineError, ModelStoreError) as error:
             return Finding(
-                "model", CheckStatus.ERROR, str(error), f"thock model remove {model.name}"
+                "model",
+                CheckStatus.ERROR,
+                str(error),
+                Text("Run `thock model remove {name}`.", name=model.name),
             )
     return Finding("model", CheckStatus.OK, ", ".join(model.name for model in models))
 
@@ -86,7 +99,7 @@ def check_model() -> Finding:
 def check_memory() -> Finding:
     """The engine child fits beside what runs now."""
     free = psutil.virtual_memory().available
-    text = f"{free / 1e9:.1f} GB free"
+    text = Text("{free:.1f} GB free", free=free / 1e9)
     if free < _ENGINE_BYTES:
         return Finding(
             "memory", CheckStatus.WARNING, text, "The default model wants 1.5 GB: close something."
@@ -99,7 +112,11 @@ def check_disk() -> Finding:
     folder = default_models_folder()
     place = next(p for p in (folder, *folder.parents) if p.exists())
     free = shutil.disk_usage(place).free
-    text = f"{free / 1e9:.1f} GB free for models in {_home_relative(folder)}"
+    text = Text(
+        "{free:.1f} GB free for models in {folder}",
+        free=free / 1e9,
+        folder=_home_relative(folder),
+    )
     if free < _MODEL_DISK_BYTES:
         return Finding("disk", CheckStatus.WARNING, text, "Free some space before adding a model.")
     return Finding("disk", CheckStatus.OK, text)
@@ -111,10 +128,13 @@ def check_terminal() -> Finding:
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     if encoding != "utf8":
         return Finding(
-            "terminal", CheckStatus.WARNING, f"encoding is {encoding or 'unknown'}",
+            "terminal",
+            CheckStatus.WARNING,
+            Text("encoding is {encoding}", encoding=encoding or Text("unknown")),
             "Set a UTF-8 locale (for example LANG=C.UTF-8): the OLED is drawn with block characters.",
-        )  # fmt: skip
-    return Finding("terminal", CheckStatus.OK, f"{columns}x{rows}, UTF-8")
+        )
+    size = Text("{columns}x{rows}, UTF-8", columns=columns, rows=rows)
+    return Finding("terminal", CheckStatus.OK, size)
 
 
 def _home_relative(path: Path) -> str:

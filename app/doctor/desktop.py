@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from app.doctor.report import CheckStatus, Finding
+from engine.texts import Text
 
 _NVIDIA = Path("/proc/driver/nvidia/version")
 _DESKTOP_EXTRA = "Install Thock with its extra: `pip install 'thock[desktop]'`."
@@ -70,10 +71,15 @@ def check_hotkeys(
     """Who would tell of shortcuts of the system. The keyboard's own companion keys need nobody."""
     is_wayland = platform.startswith("linux") and bool(environment.get("WAYLAND_DISPLAY"))
     module = "jeepney" if is_wayland else "pynput"
-    way = "the desktop's portal" if is_wayland else "the system"
+    way = Text("the desktop's portal") if is_wayland else Text("the system")
     if importlib.util.find_spec(module) is None:
-        return Finding("hotkeys", CheckStatus.WARNING, f"{module} is not installed", _DESKTOP_EXTRA)
-    return Finding("hotkeys", CheckStatus.OK, f"through {way}, if you turn them on")
+        return Finding(
+            "hotkeys",
+            CheckStatus.WARNING,
+            Text("{module} is not installed", module=module),
+            _DESKTOP_EXTRA,
+        )
+    return Finding("hotkeys", CheckStatus.OK, Text("through {way}, if you turn them on", way=way))
 
 
 DESKTOP_CHECKS: tuple[Callable[[], Finding], ...] = (

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import MappingProxyType
 
 from app.config.store import SettingsStore
 from app.doctor.report import CheckStatus, Finding
@@ -11,24 +12,47 @@ from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError, NotRunningError
 from engine.client import EngineState
 from engine.messages import Device
+from engine.texts import Text, as_text
+
+_STATES = MappingProxyType(
+    {
+        EngineState.STOPPED: Text("stopped"),
+        EngineState.STARTING: Text("starting"),
+        EngineState.LOADING: Text("loading"),
+        EngineState.READY: Text("ready"),
+        EngineState.RESTARTING: Text("starting again"),
+        EngineState.FAILED: Text("failed"),
+    }
+)
+_ENGINES = MappingProxyType(
+    {
+        Device.AUTO: Text("the graphics card if it can, else the processor"),
+        Device.CPU: Text("the processor"),
+        Device.CUDA: Text("the graphics card"),
+        Device.REMOTE: Text("a server"),
+    }
+)
 
 
 def check_engine(folder: Path | None = None, settings_file: Path | None = None) -> Finding:
     """Why the GPU is not used, or where text goes. `folder` is the companion's runtime folder."""
     settings = SettingsStore(settings_file).load().settings
-    told, state = "", ""
+    told, state = "", Text("as it is set")
     try:
         with IpcClient(folder) as client:
             report = client.request("status")["state"]
-        state, told = report["engine"], report["engine_detail"]
+        told = report["engine_detail"]
+        state = _STATES[EngineState(report["engine"])]
     except NotRunningError:
         pass  # as it is set, then
     except (IpcError, OSError) as error:
         return Finding(
-            "engine", CheckStatus.WARNING, f"the running companion does not say: {error}"
+            "engine",
+            CheckStatus.WARNING,
+            Text("the running companion does not say: {error}", error=error),
         )
-    if state == EngineState.FAILED.value:
-        return Finding("engine", CheckStatus.ERROR, f"failed: {told}")
+    if state is _STATES[EngineState.FAILED]:
+        return Finding("engine", CheckStatus.ERROR, Text("failed: {reason}", reason=as_text(told)))
     if settings.engine is Device.REMOTE:
         # Without its address: findings go into reports, and the address may name a person.
         return Finding(
@@ -38,5 +62,13 @@ def check_engine(folder: Path | None = None, settings_file: Path | None = None) 
             "Choose another engine in the settings if you do not want that.",
         )
     if told:
-        return Finding("engine", CheckStatus.WARNING, f"{state}: {told}")
-    return Finding("engine", CheckStatus.OK, f"{settings.engine.value}, {state or 'as it is set'}")
+        return Finding(
+            "engine",
+            CheckStatus.WARNING,
+            Text("{state}: {reason}", state=state, reason=as_text(told)),
+        )
+    return Finding(
+        "engine",
+        CheckStatus.OK,
+        Text("{engine}, {state}", engine=_ENGINES[settings.engine], state=state),
+    )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from app.doctor.report import CheckStatus, Finding
+from engine.texts import Text
 from firmware_bridge.discovery.candidates import HID, Candidate
 
 
@@ -27,7 +28,9 @@ def check_keyboards(candidates: Sequence[Candidate]) -> Finding:
         fix = "Join the group that owns the port (dialout or uucp), then log in again."
     if not sys.platform.startswith("linux"):
         fix = "Close other programs that use the keyboard."
-    return Finding("keyboard", CheckStatus.ERROR, f"{names}: you may not open it", fix)
+    return Finding(
+        "keyboard", CheckStatus.ERROR, Text("{names}: you may not open it", names=names), fix
+    )
 
 
 def _may_open(candidate: Candidate) -> bool:

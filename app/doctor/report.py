@@ -7,6 +7,8 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from app.i18n import Translate, padded, told
+
 
 class CheckStatus(enum.IntEnum):
     """Worst last; the number is the exit code of `thock doctor`."""
@@ -26,17 +28,29 @@ class Finding:
     fix: str = ""
 
 
-_MARKS = {CheckStatus.OK: "ok", CheckStatus.WARNING: "warn", CheckStatus.ERROR: "FAIL"}
+_SUBJECT_COLUMNS = 18
 
 
-def describe(findings: Iterable[Finding]) -> str:
+def describe(findings: Iterable[Finding], tr: Translate = str) -> str:
     """The report as aligned plain text, the fix below each line that needs one."""
     lines = []
     for finding in findings:
-        lines.append(f"{_MARKS[finding.status]:>4}  {finding.subject:<18} {finding.text}")
+        subject = padded(told(tr, finding.subject), _SUBJECT_COLUMNS)
+        mark = _mark(finding.status, tr)
+        lines.append(f"{padded(mark, -4)}  {subject} {told(tr, finding.text)}")
         if finding.fix:
-            lines.append(f"{'':25}-> {finding.fix}")
+            lines.append(f"{'':25}-> {told(tr, finding.fix)}")
     return "\n".join(lines)
+
+
+def _mark(status: CheckStatus, tr: Translate) -> str:
+    match status:
+        case CheckStatus.OK:
+            return tr("ok")
+        case CheckStatus.WARNING:
+            return tr("warn")
+        case CheckStatus.ERROR:
+            return tr("FAIL")
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from engine.texts import Text
 from firmware_bridge.discovery.candidates import HID, Candidate
 from firmware_bridge.discovery.udev_rules import FILE_NAME, RawInterface, render_udev_rules
 
@@ -59,7 +60,18 @@ def install(rules: str) -> None:
         source.write_text(rules, encoding="utf-8")
         for command in install_commands(source):
             if shutil.which(command[0]) is None:
-                raise UdevError(f"{command[0]} is not installed: copy the rules above by hand.")
+                raise UdevError(
+                    Text(
+                        "{command} is not installed: copy the rules above by hand.",
+                        command=command[0],
+                    )
+                )
             done = subprocess.run(command, check=False)
             if done.returncode != 0:
-                raise UdevError(f"`{' '.join(command)}` failed with status {done.returncode}.")
+                raise UdevError(
+                    Text(
+                        "`{command}` failed with status {returncode}.",
+                        command=" ".join(command),
+                        returncode=done.returncode,
+                    )
+                )

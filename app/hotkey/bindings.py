@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.settings import HotkeySettings
+from engine.texts import Text
 
 MODIFIERS = ("ctrl", "alt", "shift", "cmd")
 _NAMED = re.compile(r"<([a-z0-9_]+)>")
@@ -54,12 +55,17 @@ def parse(text: str) -> Combination:
         found = _NAMED.fullmatch(part)
         if found is None or found[1] not in MODIFIERS:
             raise CombinationError(
-                f"{part!r} is no modifier; there are <ctrl>, <alt>, <shift>, <cmd>"
+                Text(
+                    "{part} is no modifier; there are <ctrl>, <alt>, <shift>, <cmd>",
+                    part=repr(part),
+                )
             )
         names.append(found[1])
     named = _NAMED.fullmatch(key)
     if named is None and len(key) != 1:
-        raise CombinationError(f"{key!r} is no key: one character, or a name such as <f5>")
+        raise CombinationError(
+            Text("{key} is no key: one character, or a name such as <f5>", key=repr(key))
+        )
     name = key.lower() if named is None else named[1]
     if name in MODIFIERS:
         raise CombinationError("a key is missing behind the modifiers")
@@ -98,7 +104,11 @@ def bindings(settings: HotkeySettings) -> tuple[Mapping[HotkeyAction, Combinatio
             continue
         owner = next((other for other, mine in used.items() if mine == combination), None)
         if owner is not None:
-            problems[action.value] = f"{combination} is that of {owner.value!r} already"
+            problems[action.value] = Text(
+                "{combination} is that of {owner} already",
+                combination=combination,
+                owner=repr(owner.value),
+            )
         else:
             used[action] = combination
     return used, problems

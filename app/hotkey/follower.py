@@ -15,6 +15,7 @@ from app.hotkey.source import HotkeySource, HotkeysUnavailableError, Press
 from app.lifecycle.host import CompanionHost, HostState
 from app.settings import HotkeySettings
 from engine.failures import name_of_error
+from engine.texts import Text
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +36,10 @@ def system_source(
         from app.hotkey.pynput_source import PynputHotkeys
     except Exception as error:  # pynput lets through whatever its backends raise
         raise HotkeysUnavailableError(
-            f"shortcuts need pynput (the extra `desktop`) and a desktop: {name_of_error(error)}"
+            Text(
+                "shortcuts need pynput (the extra `desktop`) and a desktop: {error}",
+                error=name_of_error(error),
+            )
         ) from error
     return PynputHotkeys()
 

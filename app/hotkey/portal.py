@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from app.hotkey.bindings import Combination, HotkeyAction
 from app.hotkey.source import Bindings, HotkeysUnavailableError, Press
+from engine.texts import Text
 
 if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection
@@ -71,7 +72,7 @@ class PortalHotkeys:
             bus = open_dbus_connection(bus="SESSION")
         except (ImportError, OSError, ValueError, KeyError) as error:
             raise HotkeysUnavailableError(
-                f"on Wayland shortcuts need jeepney and a session bus: {error}"
+                Text("on Wayland shortcuts need jeepney and a session bus: {error}", error=error)
             ) from error
         self._bus = bus
         self._thread = threading.Thread(

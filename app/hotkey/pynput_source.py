@@ -12,6 +12,7 @@ from pynput import keyboard  # type: ignore[import-untyped]
 
 from app.hotkey.bindings import HotkeyAction
 from app.hotkey.source import Bindings, HotkeysUnavailableError, Press
+from engine.texts import Text
 
 _READY_S = 5.0
 
@@ -30,7 +31,9 @@ class PynputHotkeys:
         try:
             listener = keyboard.GlobalHotKeys(calls)
         except ValueError as error:
-            raise HotkeysUnavailableError(f"pynput does not know a key of them: {error}") from error
+            raise HotkeysUnavailableError(
+                Text("pynput does not know a key of them: {error}", error=error)
+            ) from error
         listener.daemon = True
         listener.start()
         listener.wait()

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from app.companion.asked import ReplyEnd
 from app.companion.messages import MAX_ASK_CHARS
 from app.settings import ModeName
+from engine.messages import Told
 
 
 class _Message(BaseModel):
@@ -164,8 +165,8 @@ class Refused(_Message):
     type: Literal["refused"] = "refused"
     id: int | None
     code: Literal["protocol", "version", "settings", "unavailable", "internal"]
-    reason: str
-    problems: tuple[tuple[str, str], ...] = ()
+    reason: Told
+    problems: tuple[tuple[Told, Told], ...] = ()
 
 
 class Board(_Message):
@@ -193,11 +194,11 @@ class StateReport(_Message):
     paused_s: float | None
     is_busy: bool
     engine: str
-    engine_detail: str
+    engine_detail: Told
     model: str
     keyboard: Board | None
     dropped: int
-    error: str
+    error: Told
     latency_ms: float | None
 
 
@@ -228,7 +229,7 @@ class SettingsValues(_Message):
     id: int
     values: dict[str, Any]
     path: str
-    problems: tuple[tuple[str, str], ...] = ()
+    problems: tuple[tuple[Told, Told], ...] = ()
 
 
 Answer = Done | Refused | Status | Asked | Reply | SettingsValues
@@ -290,7 +291,7 @@ class ReplyChanged(_Message):
     question: int
     text: str = Field(repr=False)
     end: ReplyEnd | None
-    reason: str
+    reason: Told
 
 
 class SettingsChanged(_Message):

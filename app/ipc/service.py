@@ -11,6 +11,7 @@ from app.ipc.reports import reply_changed, screen_changed, state_report
 from app.ipc.server import IpcServer
 from app.lifecycle.host import CompanionHost, HostState
 from app.settings import Settings
+from engine.texts import as_text
 from firmware_bridge.events import BridgeEvent, KeyPressed, MacroTriggered
 
 
@@ -109,7 +110,7 @@ class IpcService:
         return m.Status(id=number, state=report)
 
     def _values(self, number: int) -> m.Answer:
-        problems = tuple((p.place, p.text) for p in self._host.problems)
+        problems = tuple((p.place, as_text(p.text)) for p in self._host.problems)
         values = self._host.settings.model_dump(mode="json")
         return m.SettingsValues(id=number, values=values, path=str(self._path), problems=problems)
 
@@ -131,9 +132,9 @@ def _event(topic: m.Topic, state: HostState) -> m.Event | None:
 
 
 def _unavailable(number: int, reason: str) -> m.Refused:
-    return m.Refused(id=number, code="unavailable", reason=reason)
+    return m.Refused(id=number, code="unavailable", reason=as_text(reason))
 
 
 def _refused_settings(number: int, error: SettingsError) -> m.Refused:
-    problems = tuple((p.place, p.text) for p in error.problems)
+    problems = tuple((p.place, as_text(p.text)) for p in error.problems)
     return m.Refused(id=number, code="settings", reason=str(error), problems=problems)

@@ -19,6 +19,7 @@ from app.settings import Settings
 from engine.client import EngineState
 from engine.failures import name_of_error
 from engine.messages import DEFAULT_WINDOW, Device, RemoteServer
+from engine.texts import Text
 
 _NO_FILE = Path("remote")  # the server has its own
 
@@ -34,8 +35,8 @@ class Engine(Protocol):
         max_context: int = 2048,
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
-    ) -> None: ...
         window: int = DEFAULT_WINDOW,
+    ) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -102,7 +103,9 @@ class EngineSwitch:
                 self._do(wish)
             except Exception as error:  # noqa: BLE001  the thread's top
                 _log.error("the engine could not be changed: %s", name_of_error(error))
-                self._on_state(EngineState.FAILED, name_of_error(error))
+                self._on_state(
+                    EngineState.FAILED, Text("unexpected {error}", error=name_of_error(error))
+                )
 
     def _do(self, settings: Settings | None) -> None:
         if settings is None:

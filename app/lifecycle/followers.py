@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.lifecycle.host import HostState
 from app.log import set_log_level
 from app.platform.autostart import Autostart, thock_command
@@ -81,4 +81,4 @@ class Notifier:
         if lost_keyboard:
             self._notify("Thock", tr("The keyboard is gone"))
         if lost_engine:
-            self._notify(tr("The model has stopped"), companion.engine_detail)
+            self._notify(tr("The model has stopped"), told(tr, companion.engine_detail))

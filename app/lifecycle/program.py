@@ -19,7 +19,7 @@ from app.config.paths import history_file, moods_file, personas_folder, words_fi
 from app.config.store import Changes, SettingsStore
 from app.focus.watch import FocusWatch
 from app.hotkey.follower import HotkeyActions, HotkeyFollower
-from app.i18n import Catalog, Language, Translate, translation
+from app.i18n import Catalog, Language, Translate, told, translation
 from app.ipc.server import IpcServer
 from app.ipc.service import IpcService
 from app.lifecycle.engine_switch import EngineSwitch, FindModel, chosen_model
@@ -34,6 +34,7 @@ from app.platform.sleep import SleepWatch
 from app.tray.actions import TrayActions
 from app.tray.tray import NullTray, Tray, make_tray
 from engine.client import EngineClient
+from engine.texts import Text
 from firmware_bridge.events import BridgeEvent
 
 _log = logging.getLogger(__name__)
@@ -121,7 +122,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
             keyboard_name=options.keyboard_name, show_page=window.show, quit_=stop.set,
         )  # fmt: skip
         for problem in host.problems:
-            options.say(f"{options.store.path}: {problem}")
+            options.say(Text("{path}: {problem}", path=options.store.path, problem=problem.told))
             _log.warning("settings: %s", problem)
         service = IpcService(host, options.store.path)
 
@@ -169,7 +170,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
             options.say(tray.advice)
         if host.problems:
             tr = translator.of(host.settings.language)
-            tray.notify(tr("Some settings could not be read"), str(host.problems[0]))
+            tray.notify(tr("Some settings could not be read"), told(tr, host.problems[0].told))
         tray.run(stop)
 
 
@@ -178,7 +179,7 @@ def _tray(options: ProgramOptions, host: CompanionHost, translator: Translator) 
         return NullTray("")
 
     def tell(reason: str) -> None:
-        tray.notify("Thock", reason)
+        tray.notify("Thock", told(translator.of(host.settings.language), reason))
 
     tray = make_tray(TrayActions(host, tell), translator)
     return tray

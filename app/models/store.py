@@ -19,6 +19,7 @@ from pathlib import Path
 from platformdirs import user_data_path
 
 from app.models.errors import ModelExistsError, ModelStoreError, UnknownModelError
+from engine.texts import Text, system_reason
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _SUFFIX = ".gguf"
@@ -76,8 +77,13 @@ class ModelStore:
             if model.name == name_or_path:
                 if model.broken:
                     raise UnknownModelError(
-                        f"model {model.name!r} is a link to {os.readlink(model.path)}, which is gone. "
-                        f"Put it back, or run `thock model remove {model.name}`."
+                        Text(
+                            "model {model_name} is a link to {os}, which is gone. Put it back, or run `thock "
+                            "model remove {model_name2}`.",
+                            model_name=repr(model.name),
+                            os=os.readlink(model.path),
+                            model_name2=model.name,
+                        )
                     )
                 return model
         path = Path(name_or_path)
@@ -85,8 +91,12 @@ class ModelStore:
             return self._describe(path)
         known = ", ".join(m.name for m in models) or "none"
         raise UnknownModelError(
-            f"no model {name_or_path!r}. Installed: {known}. "
-            "`thock model add smollm2` fetches the default one."
+            Text(
+                "no model {name_or_path}. Installed: {known}. `thock model add smollm2` fetches the "
+                "default one.",
+                name_or_path=repr(name_or_path),
+                known=known,
+            )
         )
 
     def add_path(
@@ -100,18 +110,25 @@ class ModelStore:
         try:
             source = source.expanduser().resolve(strict=True)
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle, Python < 3.13
-            raise UnknownModelError(f"{source}: no such file or folder.") from error
+            raise UnknownModelError(
+                Text("{source}: no such file or folder.", source=source)
+            ) from error
         if source.is_file() and source.suffix.lower() != _SUFFIX:
             raise ModelStoreError(
-                f"{source}: not a .gguf file. Thock takes GGUF files, and folders with config.json, "
-                "tokenizer.json and safetensors."
+                Text(
+                    "{source}: not a .gguf file. Thock takes GGUF files, and folders with config.json, "
+                    "tokenizer.json and safetensors.",
+                    source=source,
+                )
             )
         if source.is_dir() and not (source / "config.json").is_file():
             raise ModelStoreError(
-                f"{source}: holds no config.json, so it is no Hugging Face model."
+                Text(
+                    "{source}: holds no config.json, so it is no Hugging Face model.", source=source
+                )
             )
         if not source.is_dir() and not source.is_file():
-            raise ModelStoreError(f"{source}: neither a file nor a folder.")
+            raise ModelStoreError(Text("{source}: neither a file nor a folder.", source=source))
         place = self._free_place(name or source.stem, folder=source.is_dir())
         with self.staging(place) as partial:
             if copy and source.is_dir():
@@ -145,8 +162,12 @@ class ModelStore:
                 os.replace(partial, place)
         except OSError as error:
             raise ModelStoreError(
-                f"{self.folder}: {error.strerror or error}. Nothing was changed; free some space or "
-                "check the permissions, then try again."
+                Text(
+                    "{folder}: {error}. Nothing was changed; free some space or check the permissions, "
+                    "then try again.",
+                    folder=self.folder,
+                    error=system_reason(error),
+                )
             ) from error
 
     def remove(self, name: str) -> InstalledModel:
@@ -160,20 +181,31 @@ class ModelStore:
                         shutil.rmtree(model.path)
                 except OSError as error:
                     raise ModelStoreError(
-                        f"{model.path}: {error.strerror or error}; {name} was not removed."
+                        Text(
+                            "{model_path}: {error}; {name} was not removed.",
+                            model_path=model.path,
+                            error=system_reason(error),
+                            name=name,
+                        )
                     ) from error
                 return model
-        raise UnknownModelError(f"no model {name!r} is installed.")
+        raise UnknownModelError(Text("no model {name} is installed.", name=repr(name)))
 
     def _free_place(self, name: str, *, folder: bool) -> Path:
         name = name.lower()
         if not _NAME.fullmatch(name):
             raise ModelStoreError(
-                f"{name!r} is no usable name: letters, digits, '.', '_' and '-' only. Use --name."
+                Text(
+                    "{name} is no usable name: letters, digits, '.', '_' and '-' only. Use --name.",
+                    name=repr(name),
+                )
             )
         if any(model.name == name for model in self.list()):
             raise ModelExistsError(
-                f"model {name!r} is installed already. Use --name, or remove it first."
+                Text(
+                    "model {name} is installed already. Use --name, or remove it first.",
+                    name=repr(name),
+                )
             )
         return self.folder / (name if folder else name + _SUFFIX)
 
@@ -192,5 +224,9 @@ def _link(source: Path, place: Path) -> None:
     except OSError as error:
         # Windows needs a privilege for links; a hard link or a copy serves as well.
         raise ModelStoreError(
-            f"cannot link to {source}: {error.strerror or error}. Use --copy instead."
+            Text(
+                "cannot link to {source}: {error}. Use --copy instead.",
+                source=source,
+                error=system_reason(error),
+            )
         ) from error

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from engine.texts import Text
+
 _LIMIT_S = 5.0
 
 # In the order in which they are tried. wl-copy and xclip stay behind to serve the text.
@@ -72,4 +74,4 @@ def open_folder(folder: Path) -> None:
                 stderr=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
     except OSError as error:
-        raise NoProgramError(f"the folder is {folder}.") from error
+        raise NoProgramError(Text("the folder is {folder}.", folder=folder)) from error

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from app.platform.desktop import NoProgramError
+from engine.texts import Text
 
 _LIMIT_S = 3.0
 MAX_CHARS = 3000
@@ -55,11 +56,18 @@ def read_text(
             continue
         text = done.stdout.decode("utf-8", "replace").strip("\ufeff\r\n\t \0")
         if done.returncode != 0 or not text:
-            raise NoTextError(f"the {source} holds no text")
+            raise NoTextError(Text("the {source} holds no text", source=Text(source.value)))
         return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - len(_CUT)] + _CUT
     if platform in ("win32", "darwin"):
-        raise NoProgramError(f"the {source} cannot be read on this system.")
-    raise NoProgramError(f"to read the {source}, install wl-clipboard (Wayland) or xclip (X11).")
+        raise NoProgramError(
+            Text("the {source} cannot be read on this system.", source=Text(source.value))
+        )
+    raise NoProgramError(
+        Text(
+            "to read the {source}, install wl-clipboard (Wayland) or xclip (X11).",
+            source=Text(source.value),
+        )
+    )
 
 
 def reading_commands(

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication, QHideEvent
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from app.companion.messages import MAX_ASK_CHARS
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.bridge import Bridge
 from app.settings_window.ports import Answer, CompanionPort, CompanionView, Presence
 from app.settings_window.texts import engine_text
@@ -107,7 +107,7 @@ class AskPanel(QWidget):
         if self._bridge.view.presence is Presence.AWAY:
             return tr("Thock does not run. Start it, then come back here.")
         if self._answer.trouble:
-            return f"⚠ {self._answer.trouble}"
+            return f"⚠ {told(tr, self._answer.trouble)}"
         if self._answer.text:
             return self._answer.text
         if not self._may_ask:

@@ -26,7 +26,7 @@ class Task(QObject):
     """
 
     done = Signal(object)
-    failed = Signal(str)  # what to tell the person; empty when it was called off
+    failed = Signal(object)  # what to tell the person; empty when it was called off
     progressed = Signal(object)
 
     def __init__(

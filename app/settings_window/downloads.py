@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QProgressBar, QVBoxLayout, QWidget
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.models.catalogue import CatalogueEntry
 from app.models.errors import ModelStoreError
 from app.settings_window.background import Task
@@ -115,6 +115,6 @@ class DownloadRow(QWidget):
         if self._task is not None:
             return tr("Downloading {size}…").format(size=size)
         if self._trouble:
-            return f"⚠ {self._trouble}"
+            return f"⚠ {told(tr, self._trouble)}"
         facts = f"{size}  ·  " + tr("License: {license}").format(license=self._entry.license)
         return f"{facts}  ·  " + tr("installed") if self._there else facts

@@ -8,11 +8,12 @@ problem is told beside the field.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from app.config.reasons import reason_of
 from app.settings import Settings
 from app.settings_window.fields import (
     FieldPath,
@@ -29,12 +30,10 @@ _MOST_STEPS = 50
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a value was not taken. `code` is pydantic's error type, `limits` its numbers by name."""
+    """Why a value was not taken; `text` is for the person, through `told`."""
 
     path: FieldPath
-    code: str
     text: str
-    limits: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,7 @@ class Edits:
         try:
             self._settings = self._port.change(changes_between(self._settings, wanted))
         except SettingsRefusedError as error:
-            return Problem(path, "refused", str(error), {})
+            return Problem(path, str(error))
         self._echoes.append(self._settings)
         return None
 
@@ -173,5 +172,4 @@ class Edits:
 
 def _problem(path: FieldPath, error: ValidationError) -> Problem:
     first = error.errors(include_url=False, include_input=False)[0]
-    text = first["msg"].removeprefix("Value error, ")
-    return Problem(path, first["type"], text, first.get("ctx", {}))
+    return Problem(path, reason_of(first))

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from app.i18n import told
 from app.platform.desktop import NoProgramError
 from app.settings_window.computer import Computer
 from app.settings_window.theme import ROW_GAP
 from app.settings_window.widgets import button, label, side_by_side
 from app.settings_window.wording import Make, Wording
+from engine.texts import system_reason
 
 
 class FolderRow(QWidget):
@@ -21,6 +23,7 @@ class FolderRow(QWidget):
         super().__init__()
         self._folder = folder
         self._computer = computer
+        self._words = words
         self.show_folder = button(words, lambda tr: tr("Open the folder"))
         words.say(
             self.show_folder.setAccessibleName, lambda tr: f"{tr('Open the folder')}: {make(tr)}"
@@ -37,7 +40,11 @@ class FolderRow(QWidget):
         try:
             self._computer.open_folder(self._folder)
         except (NoProgramError, OSError) as error:
-            self.trouble.setText(f"⚠ {error}")
+            self.trouble.setText(f"⚠ {told(self._words.tr, _reason(error))}")
             self.trouble.show()
         else:
             self.trouble.hide()
+
+
+def _reason(error: NoProgramError | OSError) -> str:
+    return system_reason(error) if isinstance(error, OSError) else str(error)

@@ -9,10 +9,10 @@ from itertools import groupby
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
+from app.i18n import told
 from app.settings_window.editors import Editor, make_editor
 from app.settings_window.edits import Edits, Problem
 from app.settings_window.fields import FieldKind, FieldPath, FieldSpec
-from app.settings_window.problems import problem_text
 from app.settings_window.theme import GAP, ROW_GAP
 from app.settings_window.widgets import Card, WheelGuard, heading, label
 from app.settings_window.wording import Wording, translated
@@ -116,7 +116,7 @@ class SettingRow(QFrame):
         return text
 
     def _trouble_text(self, tr: Callable[[str], str]) -> str:
-        return "" if self._problem is None else f"⚠ {problem_text(tr, self._problem)}"
+        return "" if self._problem is None else f"⚠ {told(tr, self._problem.text)}"
 
     def _commit(self, value: object) -> None:
         problem = self._edits.change(self.field.path, value)

@@ -20,6 +20,6 @@ def imported(data: bytes) -> tuple[Settings, tuple[Problem, ...]]:
     """The settings in a file, and what in it was not used. All the rest has its default."""
     _, table, problems = parse_lines(data)
     if version_of(table) > SCHEMA_VERSION:
-        problems.append(Problem("", "the file was written by a newer Thock"))
+        problems.append(Problem("", "The file was written by a newer Thock."))
     settings, _, more = valid_part(migrate(table))
     return settings, (*problems, *more)

@@ -9,7 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QButtonGroup, QLabel, QVBoxLayout, QWidget
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.models.store import InstalledModel
 from app.settings_window.background import Task
 from app.settings_window.computer import Computer
@@ -146,7 +146,7 @@ class ModelRow(QWidget):
         elif self._speed is not None:
             lines.append(speed_text(tr, self._speed))
         if self._trouble:
-            lines.append(f"⚠ {self._trouble}")
+            lines.append(f"⚠ {told(tr, self._trouble)}")
         return "\n".join(lines)
 
 

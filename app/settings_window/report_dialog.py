@@ -9,9 +9,11 @@ from PySide6.QtGui import QFontDatabase
 from PySide6.QtWidgets import QDialog, QFileDialog, QPlainTextEdit, QVBoxLayout, QWidget
 
 from app.diagnostics.report import Report, default_name, preview, write
+from app.i18n import told
 from app.settings_window.theme import GAP, PAGE_MARGIN
 from app.settings_window.widgets import button, label, side_by_side
 from app.settings_window.wording import Wording
+from engine.texts import system_reason
 
 
 class ReportDialog(QDialog):
@@ -53,7 +55,7 @@ class ReportDialog(QDialog):
         try:
             write(self._report, path)
         except OSError as error:
-            self.outcome.setText(f"⚠ {path}: {error.strerror or error}")
+            self.outcome.setText(f"⚠ {path}: {told(self._words.tr, system_reason(error))}")
         else:
             self.outcome.setText(self._words.tr("Written to {path}.").format(path=path))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine.client import MODEL_ENGINE, EngineClient, EngineState
 from engine.messages import Chat, Event, Failed, ModelLoaded, ReplyFinished, Turn
+from engine.texts import Text, first_line
 
 _QUESTION = "Write one sentence about a small house by the sea."
 _MAX_TOKENS = 48
@@ -50,7 +51,7 @@ def measure_speed(
 
     def note(state: EngineState, detail: str) -> None:
         if state in (EngineState.FAILED, EngineState.RESTARTING):
-            failures.put(detail.partition("\n")[0])
+            failures.put(first_line(detail))
 
     engine = EngineClient(events.put, note, argv=argv)
     started = time.perf_counter()
@@ -89,4 +90,4 @@ def _wait(
             raise SpeedTestError(event.message)
         if isinstance(event, kind):
             return event
-    raise SpeedTestError(f"no answer within {limit_s:.0f} s.")
+    raise SpeedTestError(Text("no answer within {limit_s:.0f} s.", limit_s=limit_s))

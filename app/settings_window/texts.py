@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.ports import CompanionView, Presence
 
 
@@ -26,6 +26,6 @@ def engine_text(tr: Translate, view: CompanionView) -> str:
         case "restarting":
             return tr("The engine is being started again…")
         case "failed":
-            return f"⚠ {view.trouble}"
+            return f"⚠ {told(tr, view.trouble)}"
         case _:
             return tr("No model is in memory.")

@@ -16,14 +16,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.i18n import Catalog, Language, Translate, translation
+from app.i18n import Catalog, Language, Translate, told, translation
 from app.settings import Appearance
 from app.settings_window.fields import FieldPath
 from app.settings_window.labels import Place
 from app.settings_window.navigation import Navigation
 from app.settings_window.pages.base import PageTools, PageView
 from app.settings_window.ports import CompanionView, Presence
-from app.settings_window.problems import problem_text
 from app.settings_window.theme import GAP, ROW_GAP, dress
 from app.settings_window.widgets import button, label
 from app.settings_window.wording import Wording
@@ -105,7 +104,7 @@ class SettingsWindow(QWidget):
         """Take the last change back."""
         problem = self._tools.edits.undo()
         if problem is not None:
-            self._done.setText(f"⚠ {problem_text(self._words.tr, problem)}")
+            self._done.setText(f"⚠ {told(self._words.tr, problem.text)}")
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -172,7 +171,7 @@ class SettingsWindow(QWidget):
         self.away.setVisible(view.presence is Presence.AWAY)
 
     def _problems_text(self, tr: Translate) -> str:
-        lines = [f"⚠ {problem}" for problem in self._tools.edits.problems]
+        lines = [f"⚠ {told(tr, problem.told)}" for problem in self._tools.edits.problems]
         return "\n".join([tr("Not all of the settings file could be used:"), *lines])
 
     def _done_text(self, tr: Translate) -> str:

@@ -18,7 +18,7 @@ class TrayActions:
     """Called on the toolkit's thread; returns soon."""
 
     def __init__(self, host: CompanionHost, tell: Callable[[str], None]) -> None:
-        """`tell` shows the person what went wrong."""
+        """`tell` shows the person what went wrong, in the person's language."""
         self._host = host
         self._tell = tell
 

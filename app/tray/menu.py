@@ -6,7 +6,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.lifecycle.host import HostState
 from app.settings import ModeName
 from app.tray.limits import shortened
@@ -145,7 +145,7 @@ def engine_text(state: HostState, tr: Translate) -> str:
         case EngineState.RESTARTING:
             text = tr("The model is started again")
         case EngineState.FAILED:
-            text = tr("No model: {reason}").format(reason=companion.engine_detail)
+            text = tr("No model: {reason}").format(reason=told(tr, companion.engine_detail))
         case EngineState.READY if companion.is_busy:
             text = tr("{model} · answers").format(model=model)
         case EngineState.READY:

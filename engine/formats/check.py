@@ -11,6 +11,7 @@ from pathlib import Path
 from engine.formats.open import open_model
 from engine.formats.source import TokenizerKind, TokenizerSpec
 from engine.formats.stored_model import StoredModel
+from engine.texts import Text
 
 Progress = Callable[[int, int], None]
 
@@ -74,7 +75,12 @@ def _scan_tensors(model: StoredModel, progress: Progress | None) -> list[str]:
     for name in model.tensor_names():
         tensor = model.stored(name)
         if not model.scan(name) and len(tensor.shape) > 1:
-            warnings.append(f"{tensor.field} holds zeros only; was the download complete?")
+            warnings.append(
+                Text(
+                    "{tensor} holds zeros only; was the download complete?",
+                    tensor=tensor.field,
+                )
+            )
         done += tensor.size
         if progress is not None:
             progress(done, model.stored_bytes)
@@ -84,9 +90,9 @@ def _scan_tensors(model: StoredModel, progress: Progress | None) -> list[str]:
 def _tokenizer_warnings(tokenizer: TokenizerSpec) -> list[str]:
     warnings: list[str] = []
     if tokenizer.chat_template is None:
-        warnings.append("there is no chat template; chat needs one, suggestions do not")
+        warnings.append(Text("there is no chat template; chat needs one, suggestions do not"))
     if not tokenizer.eos_ids:
-        warnings.append("no token ends a reply; replies end at their length limit only")
+        warnings.append(Text("no token ends a reply; replies end at their length limit only"))
     if tokenizer.kind is TokenizerKind.BPE and not tokenizer.pre:
-        warnings.append("the file does not name its pre-tokeniser (tokenizer.ggml.pre)")
+        warnings.append(Text("the file does not name its pre-tokeniser (tokenizer.ggml.pre)"))
     return warnings

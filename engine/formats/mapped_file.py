@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from engine.errors import ModelFileError
-from engine.texts import Text
+from engine.texts import Text, system_reason
 
 
 class MappedFile:
@@ -29,7 +29,7 @@ class MappedFile:
             )
         except OSError as error:
             raise ModelFileError(
-                path, "file", Text("cannot be opened: {strerror}", strerror=error.strerror)
+                path, "file", Text("cannot be opened: {error}", error=system_reason(error))
             ) from error
         try:
             status = os.fstat(self._descriptor)

@@ -30,6 +30,7 @@ from firmware_bridge.protocol.frames import (
     encode,
 )
 from firmware_bridge.protocol.messages import NONCE_TRANSFORM, Caps, Hello, Nak
+from firmware_bridge.texts import Text, as_text
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.channel import ViaChannelTransport
 from firmware_bridge.via.protocol import CHANNELS_SINCE, UNHANDLED, VIA_VERSIONS, Command
@@ -79,9 +80,14 @@ class Verdict:
     def reason(self) -> str:
         """For the person."""
         if self.via_version is None or self.finding is Finding.MODULE:
-            return str(self.finding.value)
+            return as_text(self.finding.value)
         name = "Vial" if self.is_vial else "VIA"
-        return f"{self.finding.value} ({name}, protocol {self.via_version})"
+        return Text(
+            "{finding} ({name}, protocol {via_version})",
+            finding=as_text(self.finding.value),
+            name=name,
+            via_version=self.via_version,
+        )
 
     @property
     def is_final(self) -> bool:
@@ -228,7 +234,7 @@ class _Interview:
     def _in_use(self) -> DeviceBusyError:
         program = self._quiet.program or UNKNOWN_PROGRAM
         return DeviceBusyError(
-            f"{program} is using the keyboard.",
+            Text("{program} is using the keyboard.", program=program),
             "Close it: answers to Thock would reach it too. Thock looks again by itself.",
         )
 

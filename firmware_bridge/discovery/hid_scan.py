@@ -12,6 +12,7 @@ from typing import Any
 from firmware_bridge.discovery.candidates import HID, Candidate, Caution
 from firmware_bridge.discovery.caution import CautionRow
 from firmware_bridge.discovery.linux_hid import read_collections, read_location
+from firmware_bridge.texts import Text, as_text
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.hid_descriptor import Collection
 
@@ -62,7 +63,7 @@ class HidScan:
         caution = row.action if row else Caution.NONE
         length, reason = _judge(usages, collections, first["interface_number"])
         if row is not None and (length or caution is Caution.NEVER):
-            reason = f"on the caution list: {row.why}"
+            reason = Text("on the caution list: {why}", why=as_text(row.why))
         matches = length > 0 and caution is not Caution.NEVER
         return Candidate(
             node, identity, matches, reason, first["interface_number"], length * matches, caution
@@ -89,17 +90,26 @@ def _judge(
         if raw.has_report_ids:
             return 0, "FF60/61, but with numbered reports"
         if raw.input_bytes != raw.output_bytes or raw.output_bytes not in _LENGTHS:
-            return 0, f"FF60/61, but reports of {raw.input_bytes} and {raw.output_bytes} bytes"
-        return raw.output_bytes, f"raw HID interface (FF60/61), {raw.output_bytes}-byte reports"
+            return 0, Text(
+                "FF60/61, but reports of {input_bytes} and {output_bytes} bytes",
+                input_bytes=raw.input_bytes,
+                output_bytes=raw.output_bytes,
+            )
+        return raw.output_bytes, Text(
+            "raw HID interface (FF60/61), {output_bytes}-byte reports",
+            output_bytes=raw.output_bytes,
+        )
     # Linux tells usages: there a device without any is damaged, and may be anything.
     if not usages and interface == _FALLBACK_INTERFACE and not sys.platform.startswith("linux"):
         return _FALLBACK_LENGTH, "interface 1 of a device whose usages the system does not tell"
     if _KEYBOARD_USAGE in usages:
         return 0, "the key interface of a keyboard; never opened"
     if not usages:
-        return 0, f"interface {interface}; the system does not tell its usages"
+        return 0, Text(
+            "interface {interface}; the system does not tell its usages", interface=interface
+        )
     seen = ", ".join(f"{page:04X}/{usage:02X}" for page, usage in sorted(usages))
-    return 0, f"no raw HID interface: usage {seen}"
+    return 0, Text("no raw HID interface: usage {seen}", seen=seen)
 
 
 def _location_in(path: str) -> str:

@@ -30,6 +30,7 @@ from firmware_bridge.errors import (
 )
 from firmware_bridge.neighbours import Others
 from firmware_bridge.node_watch import NodeWatch, WatchedTransport
+from firmware_bridge.texts import Text, listed
 from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.via.channel import ViaChannelTransport
 
@@ -109,7 +110,7 @@ class DeviceOpener:
 
     def _first_fitting(self, present: Sequence[Candidate]) -> Transport:
         problems: list[TransportError] = []
-        rejected: list[str] = []
+        rejected: list[Text] = []
         for candidate in self._wanted(present):
             transport = watched(self._make_transport(candidate), candidate, self._node_watch)
             try:
@@ -124,7 +125,13 @@ class DeviceOpener:
                 self._last = candidate.identity
                 return ViaChannelTransport(transport) if verdict.via_channel else transport
             transport.close()
-            rejected.append(f"{candidate.identity.product or candidate.path}: {verdict.reason}.")
+            rejected.append(
+                Text(
+                    "{device}: {reason}.",
+                    device=candidate.identity.product or candidate.path,
+                    reason=verdict.reason,
+                )
+            )
         raise self._failure(problems, rejected)
 
     @property
@@ -186,7 +193,7 @@ class DeviceOpener:
             _log.info("%s: %s", candidate.path, verdict.reason)
         return verdict
 
-    def _failure(self, problems: list[TransportError], rejected: list[str]) -> TransportError:
+    def _failure(self, problems: list[TransportError], rejected: list[Text]) -> TransportError:
         for kind in (DevicePermissionError, DeviceBusyError):
             for problem in problems:
                 if isinstance(problem, kind):
@@ -199,10 +206,11 @@ class DeviceOpener:
             )
         if problems:
             return problems[0]
-        name = "The chosen keyboard"
-        if self._selected is None and self._select is None:
-            name = "No keyboard with the Thock module"
-        return DeviceGoneError(f"{name} was not found.", " ".join(rejected))
+        is_chosen = self._selected is not None or self._select is not None
+        reason = "No keyboard with the Thock module was found."
+        if is_chosen:
+            reason = "The chosen keyboard was not found."
+        return DeviceGoneError(reason, listed(rejected))
 
 
 class LightsOpener:

@@ -21,6 +21,7 @@ from typing import Protocol
 from firmware_bridge.discovery.candidates import Candidate
 from firmware_bridge.discovery.linux_hid import device_names
 from firmware_bridge.errors import DeviceGoneError
+from firmware_bridge.texts import Text
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,10 @@ class EnumerationHungError(DeviceGoneError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"Listing the devices takes more than {SCAN_LIMIT_S:.0f} s.",
+            Text(
+                "Listing the devices takes more than {scan_limit_s:.0f} s.",
+                scan_limit_s=SCAN_LIMIT_S,
+            ),
             "One of the connected devices does not answer; unplug them one by one to find it.",
         )
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from firmware_bridge.keys.dead_keys import DeadKey, System
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.texts import Text
 
 _LAYOUTS = files("firmware_bridge.keys") / "layouts"
 SYSTEM_LAYOUT = "system"
@@ -203,6 +204,12 @@ def load_layout(name: str, system: System | None = None) -> Layout:
 
         return system_layout()
     if name not in layout_names():
-        raise ValueError(f"no layout {name!r}; there are: {', '.join(layout_names())}")
+        raise ValueError(
+            Text(
+                "There is no layout {name!r}; there are: {known}.",
+                name=name,
+                known=", ".join(layout_names()),
+            )
+        )
     source = (_LAYOUTS / f"{name}.toml").read_text(encoding="utf-8")
     return parse_layout(source, system)

@@ -18,6 +18,7 @@ from firmware_bridge.keys.dead_keys import System
 from firmware_bridge.keys.layout import SYSTEM_LAYOUT, CapsLockKey, Layout, Sign
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.keys.xkbcommon import XkbError, XkbKeymap, XkbNames
+from firmware_bridge.texts import Text
 
 _DEBIAN = Path("/etc/default/keyboard")
 _LOCALECTL = Path("/etc/X11/xorg.conf.d/00-keyboard.conf")
@@ -73,8 +74,12 @@ def system_names(
         found = {key.upper(): value for key, value in options}
     if not found.get("LAYOUT"):
         raise XkbError(
-            f"the system's layout is written neither in XKB_DEFAULT_LAYOUT nor in {debian} "
-            f"nor in {localectl}: choose a layout by name"
+            Text(
+                "the system's layout is written neither in XKB_DEFAULT_LAYOUT nor in {debian} nor in "
+                "{localectl}: choose a layout by name",
+                debian=debian,
+                localectl=localectl,
+            )
         )
     first = {key: value.split(",")[0].strip() for key, value in found.items()}
     return XkbNames(first["LAYOUT"], first.get("VARIANT", ""), first.get("MODEL") or "pc105")

@@ -15,6 +15,7 @@ from firmware_bridge.errors import BridgeError
 from firmware_bridge.keys.dead_keys import DeadKey
 from firmware_bridge.keys.layout import Sign
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.texts import Text
 
 _LIBRARY = "libxkbcommon.so.0"
 # Codes of evdev for the usages 04..64 and for some others: `hid_keyboard` in Linux, drivers/hid/hid-input.c.
@@ -114,7 +115,12 @@ class XkbKeymap:
         if not self._keymap:
             self._library.xkb_context_unref(self._context)
             shown = " ".join(part for part in astuple(names) if part)
-            raise XkbError(f"libxkbcommon knows no layout {shown!r}: choose a layout by name")
+            raise XkbError(
+                Text(
+                    "libxkbcommon knows no layout {shown}: choose a layout by name",
+                    shown=repr(shown),
+                )
+            )
         self._state = self._library.xkb_state_new(self._keymap)
 
     def close(self) -> None:

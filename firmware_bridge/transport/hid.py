@@ -16,6 +16,7 @@ from firmware_bridge.errors import (
     DevicePermissionError,
     TransportError,
 )
+from firmware_bridge.texts import Text
 from firmware_bridge.transport.base import DeviceIdentity
 from firmware_bridge.transport.hid_library import HidDevice, HidLibrary
 
@@ -100,7 +101,9 @@ class HidTransport:
             raise ValueError(f"a report has 1 to {length} bytes")
         written = self._opened().write(_NO_REPORT_ID + report.ljust(length, b"\0"))
         if written != 1 + length:
-            raise self._gone(f"{max(written, 0)} of {1 + length} bytes went out.")
+            raise self._gone(
+                Text("{sent} of {count} bytes went out.", sent=max(written, 0), count=1 + length)
+            )
 
     def close(self) -> None:
         device, self._device = self._device, None
@@ -133,7 +136,9 @@ def _diagnose_node(path: bytes) -> TransportError:
     try:
         os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC))
     except PermissionError:
-        return DevicePermissionError(f"This user may not open {os.fsdecode(path)}.", _UDEV_ADVICE)
+        return DevicePermissionError(
+            Text("This user may not open {path}.", path=os.fsdecode(path)), _UDEV_ADVICE
+        )
     except OSError as error:
         if error.errno == errno.EBUSY:
             return DeviceBusyError(

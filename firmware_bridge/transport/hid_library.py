@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol, cast
 
 from firmware_bridge.errors import TransportError
+from firmware_bridge.texts import Text
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ def load_hid_library(name: str = MODULE_NAME) -> HidLibrary:
         module = importlib.import_module(name)
     except ImportError as error:
         raise HidLibraryError(
-            f"The Python module '{name}' cannot be loaded.",
+            Text("The Python module '{name}' cannot be loaded.", name=name),
             "Run: pip install --force-reinstall hidapi",
         ) from error
     library = HidLibrary(module)

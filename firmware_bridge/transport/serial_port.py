@@ -23,6 +23,7 @@ from firmware_bridge.errors import (
     TransportError,
 )
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
+from firmware_bridge.texts import Text
 from firmware_bridge.transport.base import DeviceIdentity
 
 try:
@@ -108,7 +109,9 @@ class SerialTransport:
                 OSError,
                 TypeError,
             ) as error:  # TypeError: pyserial, when the port is half closed
-                raise self._gone(f"The port went away ({type(error).__name__}).") from None
+                raise self._gone(
+                    Text("The port went away ({error_name}).", error_name=type(error).__name__)
+                ) from None
             woken = len(rest) < waiting
             self._reports.extend(self._reader.feed(data + rest))
         return self._reports.popleft()
@@ -121,9 +124,13 @@ class SerialTransport:
         try:
             written = self._opened().write(frame)
         except (OSError, TypeError) as error:
-            raise self._gone(f"A report did not go out ({type(error).__name__}).") from None
+            raise self._gone(
+                Text("A report did not go out ({error_name}).", error_name=type(error).__name__)
+            ) from None
         if written != len(frame):
-            raise self._gone(f"{written} of {len(frame)} bytes went out.")
+            raise self._gone(
+                Text("{sent} of {count} bytes went out.", sent=written, count=len(frame))
+            )
 
     def close(self) -> None:
         with self._gate:
@@ -160,10 +167,13 @@ def _close_quietly(port: serial.Serial) -> None:
 def _why_not_open(path: str, error: Exception) -> TransportError:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EACCES, errno.EPERM) and os.name == "posix":
-        return DevicePermissionError(f"This user may not open {path}.", _UDEV_ADVICE)
+        return DevicePermissionError(
+            Text("This user may not open {path}.", path=path), _UDEV_ADVICE
+        )
     taken = (errno.EBUSY, errno.EAGAIN, errno.EACCES)  # EAGAIN: flock; EACCES: Windows
     if number in taken or "PermissionError" in str(error):
         return DeviceBusyError(
-            f"Another program holds {path}.", "Close serial monitors and editors that use the port."
+            Text("Another program holds {path}.", path=path),
+            "Close serial monitors and editors that use the port.",
         )
-    return DeviceGoneError(f"{path} cannot be opened.")
+    return DeviceGoneError(Text("{path} cannot be opened.", path=path))

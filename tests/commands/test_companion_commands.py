@@ -230,10 +230,10 @@ def test_settings_without_a_companion_are_those_of_the_file(nobody: Path) -> Non
     assert json.loads(thock("settings", "get", "suggest", "--json").output)["count"] == 3
     assert "no setting 'nonsense'" in thock("settings", "get", "nonsense").output
     assert thock("settings", "set", "layout", "klingon").exit_code == 1
-    assert "nonsense: no such setting" in thock("settings", "set", "nonsense", "1").output
+    assert "nonsense: There is no such setting." in thock("settings", "set", "nonsense", "1").output
     assert "no setting 'nonsense'" in thock("settings", "reset", "nonsense").output
     below = thock("settings", "set", "idle_wipe_s", "-1")
-    assert "idle_wipe_s: Input should be greater" in below.output
+    assert "idle_wipe_s: At least 10" in below.output
 
 
 @pytest.mark.usefixtures("nobody")

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import app.doctor
 import app.settings_window
 from app.companion.personas import shipped_personas
 from app.i18n import Language
@@ -46,35 +45,9 @@ def texts_of_models() -> set[str]:
     return texts - {""}
 
 
-def texts_of_checks() -> set[str]:
-    """What the checks of the doctor say without a number or a name in it: subjects, findings, fixes."""
-    texts: set[str] = set()
-    for file in Path(app.doctor.__file__).parent.glob("*.py"):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        assigned = {
-            node.targets[0].id: node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        }
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Finding":
-                texts |= _constants(assigned.get(getattr(a, "id", ""), a) for a in call.args)
-        texts |= _constants(
-            node.value
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "fix"
-        )
-    return texts
-
-
-def _constants(nodes: Iterable[ast.expr]) -> set[str]:
-    values = (node.value for node in nodes if isinstance(node, ast.Constant))
-    return {value for value in values if isinstance(value, str)}
-
-
 def every_text() -> set[str]:
     """What the catalog holds."""
-    return texts_in_code() | texts_of_models() | texts_of_checks()
+    return texts_in_code() | texts_of_models()
 
 
 def _all_fields() -> Iterator[FieldSpec]:

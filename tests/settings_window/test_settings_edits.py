@@ -6,11 +6,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.i18n import Catalog, Language, translation
+from app.i18n import Catalog, Language, told, translation
 from app.settings import ModeName, ProfileSettings, Settings
 from app.settings_window.edits import Edits
 from app.settings_window.fake import FakeSettings
-from app.settings_window.problems import problem_text
 
 TOKENS = ("chat", "max_tokens")
 LAYOUT = ("layout",)
@@ -35,19 +34,19 @@ def test_a_value_that_is_not_allowed_changes_nothing_and_says_why() -> None:
     edits = Edits(port)
     problem = edits.change(TOKENS, 0)
     assert problem is not None
-    assert problem_text(str, problem) == "At least 1 is needed."
+    assert told(str, problem.text) == "At least 1 is needed."
     problem = edits.change(TOKENS, 10_000)
     assert problem is not None
-    assert problem_text(str, problem) == "At most 1024 is possible."
+    assert told(str, problem.text) == "At most 1024 is possible."
     problem = edits.change(LAYOUT, "klingon")
     assert problem is not None
-    assert "klingon" in problem_text(str, problem)
+    assert "klingon" in told(str, problem.text)
     problem = edits.change(("lights", "night_from"), "half past ten")
     assert problem is not None
-    assert problem_text(str, problem) == "This is not of the form that is needed here."
+    assert told(str, problem.text) == "This is not of the form that is needed here."
     problem = edits.change(("keyboard",), "")
     assert problem is not None
-    assert problem_text(str, problem) == "This may not be empty."
+    assert told(str, problem.text) == "This may not be empty."
     assert port.settings == Settings()
     assert edits.last is None
 
@@ -58,7 +57,7 @@ def test_a_refused_change_is_not_taken_for_done() -> None:
     port.refuse = "the disk is full."
     problem = edits.change(TOKENS, 7)
     assert problem is not None
-    assert problem_text(str, problem) == "the disk is full."
+    assert told(str, problem.text) == "the disk is full."
     assert edits.settings == Settings()
     port.refuse = ""
     assert edits.change(TOKENS, 7) is None
@@ -147,5 +146,5 @@ def test_undoing_everything_leads_back(steps: list[tuple[str, int]]) -> None:
 def test_problems_are_told_in_chinese() -> None:
     problem = Edits(FakeSettings()).change(TOKENS, 0)
     assert problem is not None
-    text = problem_text(translation(Language.ZH_CN, Catalog.SETTINGS), problem)
+    text = told(translation(Language.ZH_CN, Catalog.SETTINGS), problem.text)
     assert text == "至少需要 1。"

@@ -14,7 +14,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from app.companion.lights import overlay_of
+from app.config.reasons import reason_of
 from app.i18n import Language
+from engine.texts import Text, as_text, system_reason
 from firmware_bridge.display.canvas import PixelArt, parse_art
 from firmware_bridge.lights.overlay import LightOverlay
 
@@ -85,21 +87,33 @@ def load_own_moods(path: Path, language: Language) -> Mapping[str, Mood] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise MoodsError(f"{path.name} cannot be read: {error.strerror or error}") from None
+        raise MoodsError(
+            Text(
+                "{file} cannot be read: {error}",
+                file=path.name,
+                error=system_reason(error),
+            )
+        ) from None
     if len(data) > MAX_FILE_BYTES:
-        raise MoodsError(f"{path.name} is longer than {MAX_FILE_BYTES} bytes; mend it or remove it")
+        raise MoodsError(
+            Text(
+                "{file} is longer than {max_file_bytes} bytes; mend it or remove it",
+                file=path.name,
+                max_file_bytes=MAX_FILE_BYTES,
+            )
+        )
     try:
         moods = parse_moods(data.decode("utf-8"), language)
         if _FEWEST <= len(moods) <= _MOST:
             return moods
-        reason = f"it has to hold {_FEWEST} to {_MOST} moods"
+        reason = Text("it has to hold {fewest} to {most} moods", fewest=_FEWEST, most=_MOST)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        reason = f"{where}: {first['msg']}"
+        reason = Text("{where}: {reason}", where=where, reason=reason_of(first))
     except (ValueError, RecursionError) as error:
-        reason = str(error)
-    raise MoodsError(f"{path.name}: {reason}; mend it or remove it")
+        reason = as_text(str(error))
+    raise MoodsError(Text("{file}: {reason}; mend it or remove it", file=path.name, reason=reason))
 
 
 def parse_moods(text: str, language: Language = Language.EN) -> Mapping[str, Mood]:

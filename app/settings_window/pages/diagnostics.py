@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QVBoxLayout
 from app.config.paths import log_folder
 from app.diagnostics.report import Report
 from app.doctor.report import CheckStatus, Finding, describe
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.background import Task
 from app.settings_window.folder_row import FolderRow
 from app.settings_window.labels import Place
@@ -118,7 +118,7 @@ class DiagnosticsPage(PageView):
 
     def _report_text(self, tr: Translate) -> str:
         if self._report_trouble:
-            return f"⚠ {self._report_trouble}"
+            return f"⚠ {told(tr, self._report_trouble)}"
         if self._reporting is not None:
             return tr("The report is being made…")
         return tr(
@@ -129,14 +129,14 @@ class DiagnosticsPage(PageView):
         row = QVBoxLayout()
         row.setSpacing(GAP // 4)
         row.addWidget(label(self._row_words, _head(finding)))
-        row.addWidget(label(self._row_words, lambda tr: tr(finding.text), "hint"))
+        row.addWidget(label(self._row_words, lambda tr: told(tr, finding.text), "hint"))
         if finding.fix:
             part = "problem" if finding.status is CheckStatus.ERROR else "hint"
-            row.addWidget(label(self._row_words, lambda tr: f"→ {tr(finding.fix)}", part))
+            row.addWidget(label(self._row_words, lambda tr: f"→ {told(tr, finding.fix)}", part))
         return row
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(describe(self.findings))
+        QGuiApplication.clipboard().setText(describe(self.findings, self.words.tr))
 
     def _say(self) -> None:
         self.copy.setEnabled(bool(self.findings))
@@ -146,7 +146,7 @@ class DiagnosticsPage(PageView):
         if self._task is not None:
             return tr("Checking…")
         if self._trouble:
-            return f"⚠ {self._trouble}"
+            return f"⚠ {told(tr, self._trouble)}"
         wrong = sum(finding.status is not CheckStatus.OK for finding in self.findings)
         if wrong:
             return tr("To look at: {count}").format(count=wrong)

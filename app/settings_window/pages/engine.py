@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QFileDialog
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.models.errors import ModelStoreError
 from app.models.store import InstalledModel
 from app.settings_window.background import Task
@@ -133,8 +133,8 @@ class EnginePage(PageView):
         if path:
             self.add_path(Path(path))
 
-    def _result_text(self, _tr: Translate) -> str:
-        return f"⚠ {self._trouble}" if self._trouble else ""
+    def _result_text(self, tr: Translate) -> str:
+        return f"⚠ {told(tr, self._trouble)}" if self._trouble else ""
 
     def _toggle_text(self, tr: Translate) -> str:
         is_loaded = self.tools.bridge.view.engine in _LOADED

@@ -8,12 +8,12 @@ from pathlib import Path
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from app.config.salvage import MAX_BYTES
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.interchange import exported, imported
 from app.settings_window.labels import Place
 from app.settings_window.pages.base import PageTools, PageView
-from app.settings_window.problems import problem_text
 from app.settings_window.widgets import Card, button, label, side_by_side
+from engine.texts import system_reason
 
 FILE_NAME = "thock-settings.toml"
 
@@ -50,7 +50,7 @@ class GeneralPage(PageView):
         try:
             path.write_bytes(exported(self.tools.edits.settings))
         except OSError as error:
-            self._say(f"⚠ {path}: {error.strerror or error}")
+            self._say(f"⚠ {path}: {told(tr, system_reason(error))}")
         else:
             self._say(tr("Exported to {path}.").format(path=path))
 
@@ -61,17 +61,17 @@ class GeneralPage(PageView):
             with path.open("rb") as file:
                 settings, unused = imported(file.read(MAX_BYTES + 1))
         except OSError as error:
-            self._say(f"⚠ {path}: {error.strerror or error}")
+            self._say(f"⚠ {path}: {told(tr, system_reason(error))}")
             return
         problem = self.tools.edits.replace(settings)
-        lines = [f"⚠ {problem_text(tr, problem)}" if problem else tr("Imported.")]
-        self._say("\n".join([*lines, *(f"⚠ {reason}" for reason in unused)]))
+        lines = [f"⚠ {told(tr, problem.text)}" if problem else tr("Imported.")]
+        self._say("\n".join([*lines, *(f"⚠ {told(tr, problem.told)}" for problem in unused)]))
 
     def reset_everything(self) -> None:
         """All settings back to their defaults, as one step."""
         problem = self.tools.edits.replace(type(self.tools.edits.settings)())
         tr = self.words.tr
-        self._say(f"⚠ {problem_text(tr, problem)}" if problem else tr("All settings are reset."))
+        self._say(f"⚠ {told(tr, problem.text)}" if problem else tr("All settings are reset."))
 
     def _choose_export(self) -> None:
         path, _ = QFileDialog.getSaveFileName(

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QButtonGroup, QVBoxLayout, QWidget
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.background import Task
 from app.settings_window.computer import ScanError
 from app.settings_window.labels import Place
@@ -158,7 +158,7 @@ class KeyboardPage(PageView):
         if self._task is not None:
             return tr("Searching…")
         if self._trouble:
-            return f"⚠ {self._trouble}"
+            return f"⚠ {told(tr, self._trouble)}"
         usable = sum(candidate.matches for candidate in self._found)
         return tr("{usable} of {all} devices could be a keyboard for Thock.").format(
             usable=usable, all=len(self._found)

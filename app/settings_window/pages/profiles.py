@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 from PySide6.QtWidgets import QComboBox, QInputDialog, QLineEdit, QWidget
 
+from app.i18n import told
 from app.settings_window.edits import Problem
 from app.settings_window.fields import FieldSpec, fields_of
 from app.settings_window.form import Form
 from app.settings_window.labels import Place
 from app.settings_window.offers import with_offers
 from app.settings_window.pages.base import PageTools, PageView
-from app.settings_window.problems import problem_text
 from app.settings_window.theme import ROW_GAP
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Wording
@@ -94,7 +94,7 @@ class ProfilesPage(PageView):
         self._tell(problem)
 
     def _tell(self, problem: Problem | None) -> None:
-        text = "" if problem is None else f"⚠ {problem_text(self.words.tr, problem)}"
+        text = "" if problem is None else f"⚠ {told(self.words.tr, problem.text)}"
         self.trouble.setText(text)
         self.trouble.setVisible(problem is not None)
 
