@@ -48,7 +48,7 @@ def test_a_wait_is_as_long_as_it_was_asked_for() -> None:
     began = time.monotonic()
     with pytest.raises(queue.Empty):
         inbox.get(0.2)
-    assert 0.2 <= time.monotonic() - began < 5
+    assert 0.2 <= time.monotonic() - began < 30
 
 
 def test_nothing_is_lost_between_threads() -> None:

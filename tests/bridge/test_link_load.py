@@ -17,11 +17,13 @@ from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions, LinkState
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
+from tests.helpers.timing import undisturbed
 from tests.helpers.waiting import wait_until
 
 PRESSES = 2000
 WORDS_A_MINUTE = 200
 LETTERS_A_WORD = 5
+AHEAD = 60  # events that the link has not told; the keyboard and its port keep more
 
 
 def hammer(link: Link, stop: threading.Event) -> None:
@@ -47,18 +49,20 @@ def test_two_thousand_presses_arrive_in_order_while_output_is_hammered(pause_s: 
     stop = threading.Event()
     output = threading.Thread(target=hammer, args=(link, stop))
     output.start()
-    slowest = 0.0
+    times = []
     try:
         for i in range(PRESSES):
+            # Where the link has no processor for a while the keyboard's ring would rightly run over.
+            wait_until(lambda i=i: 2 * i - len(events) < AHEAD)  # type: ignore[misc]
             start = time.perf_counter()
             keyboard.press(i)
             keyboard.release(i)
-            slowest = max(slowest, time.perf_counter() - start)
+            times.append(time.perf_counter() - start)
             if pause_s:
                 time.sleep(pause_s)
             elif i % LETTERS_A_WORD == 0:
                 time.sleep(0.002)
-        wait_until(lambda: len(events) >= 2 * PRESSES, timeout_s=30)
+        wait_until(lambda: len(events) >= 2 * PRESSES)
     finally:
         stop.set()
         output.join()
@@ -69,7 +73,7 @@ def test_two_thousand_presses_arrive_in_order_while_output_is_hammered(pause_s: 
     stats = link.stats
     assert stats.dropped == stats.naks == stats.foreign == 0
     assert stats.reports_out > 50
-    assert slowest < 0.25  # a press waits for one call into the core, and for the machine
+    assert undisturbed(times) < 0.005  # a press waits for one call into the core
 
 
 def open_files() -> int:

@@ -191,7 +191,7 @@ def test_it_works_through_a_running_link_that_is_told_by_another_thread() -> Non
         link.show(TextFrame(("question",)))
         wait_until(lambda: keyboard.panel() == shown("question"))
         link.set_reflex(Reflex(TextFrame(("reply",)), ENTER, frozenset(), told[-1]))
-        time.sleep(0.05)
+        wait_until(lambda: link._reflex._planned is not None)
         keyboard.press(Usage.ENTER)
         wait_until(lambda: keyboard.panel() == shown("reply"))
         assert isinstance(told[-1], KeyPressed)

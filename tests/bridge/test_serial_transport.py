@@ -143,10 +143,10 @@ def test_a_driver_that_hangs_in_close_is_left_behind(
     port = transport._port
     assert port is not None
     close = port.close
-    monkeypatch.setattr(port, "close", lambda: (freed.wait(10), close()))
+    monkeypatch.setattr(port, "close", lambda: (freed.wait(60), close()))
     start = time.monotonic()
     transport.close()
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30  # the driver holds it for 60 s
     with pytest.raises(DeviceGoneError):
         transport.read(1)
     freed.set()
@@ -169,7 +169,7 @@ def test_a_board_that_takes_nothing_is_gone_after_the_write_limit(
 
     with pytest.raises(DeviceGoneError, match="did not go out"):
         fill()
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60  # of 10,000 that would wait for 0.1 s each
     transport.close()
 
 

@@ -150,7 +150,9 @@ def test_read_waits_as_long_as_it_was_told(rig: Rig) -> None:
     rig.transport.open()
     start = time.monotonic()
     assert rig.transport.read(0.05) is None
-    assert 0.045 <= time.monotonic() - start < 1.0
+    assert (
+        0.045 <= time.monotonic() - start < 25.0
+    )  # less than if milliseconds were taken for seconds
     rig.transport.close()
 
 
@@ -161,8 +163,8 @@ def test_wake_ends_a_read_from_another_thread(rig: Rig) -> None:
     timer = threading.Timer(0.05, rig.transport.wake)
     timer.start()
     start = time.monotonic()
-    assert rig.transport.read(10.0) is None
-    assert time.monotonic() - start < 5.0
+    assert rig.transport.read(60.0) is None
+    assert time.monotonic() - start < 30.0
     timer.join()
     rig.transport.close()
 
@@ -175,8 +177,8 @@ def test_wake_before_a_read_counts_once(rig: Rig) -> None:
     rig.transport.wake()
     rig.transport.wake()
     start = time.monotonic()
-    assert rig.transport.read(10.0) is None
-    assert time.monotonic() - start < 5.0
+    assert rig.transport.read(60.0) is None
+    assert time.monotonic() - start < 30.0
     assert rig.transport.read(0.05) is None
     assert time.monotonic() - start >= 0.045
     rig.transport.close()
