@@ -27,8 +27,6 @@ from engine.failures import name_of_error
 
 # Panels scale it; X11 asks for the size that it needs.
 _ICON_PIXELS = 64
-# While no panel takes the icon in, it is offered anew this often.
-_DOCK_AGAIN_S = 10.0
 # After an error.
 _SHOW_AGAIN_S = 1.0
 
@@ -104,7 +102,8 @@ class PystrayTray:
         ready.wait()
         while not stop.is_set():
             with self._changed:
-                self._changed.wait_for(lambda: self._is_new or stop.is_set(), self._patience_s())
+                patience_s = None if self._shown or self._state is None else _SHOW_AGAIN_S
+                self._changed.wait_for(lambda: self._is_new or stop.is_set(), patience_s)
                 state, self._is_new = self._state, False
                 notes, self._notes = self._notes, []
             for message, title in notes:
@@ -126,34 +125,24 @@ class PystrayTray:
             self._shown = ()
             _log.warning("the tray could not be changed: %s", name_of_error(error))
 
-    def _patience_s(self) -> float | None:
-        """How long what is shown may stay without a new state."""
-        if not self._shown and self._state is not None:
-            return _SHOW_AGAIN_S
-        return None if self._is_docked else _DOCK_AGAIN_S
-
     def _show(self, state: HostState) -> None:
         tr = self._translator(state)
         look = (shape(state), is_light_ink(state.settings))
         title = cut(tooltip(state, tr), TOOLTIP_UNITS)
         rows = menu(state, tr)
         shown = (look, title, rows)
-        if shown == self._shown and self._is_docked:
+        if shown == self._shown:
             return
-        self._icon.visible = True
         old = self._shown
         self._rows = rows
-        if not old or old[0] != look or not self._is_docked:
+        if not old or old[0] != look:
             self._icon.icon = self._draw(*look)
+        self._icon.visible = True
         if not old or old[1] != title:
             self._icon.title = self._as_title(title)
         if not old or old[2] != rows:
             self._icon.update_menu()
         self._shown = shown
-
-    @property
-    def _is_docked(self) -> bool:
-        return not self._is_x11 or self._icon.is_docked
 
     def _as_title(self, title: str) -> str:
         # On X11 it is the window's WM_NAME, which is Latin-1.
