@@ -13,6 +13,7 @@ from app.commands.speech import CommandError, in_words, say, speech
 from app.doctor.checks import ALL_CHECKS
 from app.doctor.desktop import DESKTOP_CHECKS
 from app.doctor.engine import check_engine
+from app.doctor.folders import FOLDER_CHECKS
 from app.doctor.keyboards import check_keyboards
 from app.doctor.report import CheckStatus, Finding, describe, worst
 from app.doctor.udev import RULES_FOLDER, UdevError, install, rules_for
@@ -39,7 +40,7 @@ def command(ctx: click.Context, install_udev: bool) -> None:
 
 def all_findings() -> list[Finding]:
     """What all checks found."""
-    checks = (*ALL_CHECKS, check_engine, *DESKTOP_CHECKS)
+    checks = (*ALL_CHECKS, *FOLDER_CHECKS, check_engine, *DESKTOP_CHECKS)
     return [*(check() for check in checks), _check_keyboards()]
 
 

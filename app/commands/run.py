@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from app.choices import settings_store
 from app.commands.keyboards import any_keyboard, virtual_keyboard
 from app.commands.line_answers import LineAnswers
 from app.commands.options import DEFAULT_MODEL, model_path
@@ -22,7 +23,6 @@ from app.companion.lights_port import Listener
 from app.companion.run import run_companion
 from app.companion.state import CompanionState
 from app.config.paths import log_folder, runtime_folder
-from app.config.store import SettingsStore
 from app.ipc.protocol import IpcError
 from app.lifecycle.engine_switch import chosen_model
 from app.lifecycle.followers import LogLevelFollower
@@ -94,7 +94,7 @@ def command(
         sys.exit(_answer_lines(overrides, _engine_argv(engine)))
     if keyboard is not None:
         overrides["keyboard"] = keyboard
-    store = SettingsStore()
+    store = settings_store()
     stored = store.load().settings
     keyboards = KeyboardSwitch(_open_keyboard, keyboard or stored.keyboard, stored.lights)
     listeners = (keyboards.follow,) if log_level else (keyboards.follow, LogLevelFollower())
@@ -132,7 +132,7 @@ def _engine_argv(engine: str | None) -> tuple[str, ...]:
 
 def _answer_lines(overrides: dict[str, Any], engine_argv: tuple[str, ...]) -> int:
     """A companion for the lines of standard input alone: no visitors, and beside one that runs."""
-    stored = SettingsStore().load().settings
+    stored = settings_store().load().settings
     settings = stored.model_copy(
         update={
             "mode": ModeName(overrides.get("mode", ModeName.SUGGEST)),

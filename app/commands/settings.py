@@ -16,14 +16,20 @@ import click
 from app.commands.speech import CommandError, in_words
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError, NotRunningError, RefusedError
+from app.places import PAGES, Place
 from engine.texts import Text
 
 Values = dict[str, Any]
 T = TypeVar("T")
 
+_PAGE = click.option(
+    "--page", type=click.Choice(PAGES), default=Place.KEYBOARD.value, show_default=True,
+    help="The page to open.",
+)  # fmt: skip
+
 
 @click.group(invoke_without_command=True)
-@click.option("--page", default="keyboard", show_default=True, help="The page to open.")
+@_PAGE
 @click.pass_context
 def command(ctx: click.Context, page: str) -> None:
     """Open the settings window; or get, set and reset single settings, such as `suggest.count`."""
@@ -32,7 +38,7 @@ def command(ctx: click.Context, page: str) -> None:
 
 
 @command.command("open")
-@click.option("--page", default="keyboard", show_default=True, help="The page to open.")
+@_PAGE
 def open_window(page: str) -> None:
     """Open the settings window."""
     _open(page)
@@ -100,9 +106,9 @@ def _open(page: str) -> None:
 
 def _values() -> tuple[Values, list[tuple[str, str]]]:
     def from_file() -> tuple[Values, list[tuple[str, str]]]:
-        from app.config.store import SettingsStore
+        from app.choices import settings_store
 
-        loaded = SettingsStore().load()
+        loaded = settings_store().load()
         values = loaded.settings.model_dump(mode="json")
         return values, [(problem.place, problem.text) for problem in loaded.problems]
 
@@ -119,11 +125,11 @@ def _change(name: str, value: Any) -> None:
         changes = {part: changes}
 
     def in_file() -> None:
+        from app.choices import settings_store
         from app.config.problems import SettingsError
-        from app.config.store import SettingsStore
 
         try:
-            SettingsStore().change(changes)
+            settings_store().change(changes)
         except SettingsError as error:
             raise CommandError(str(error)) from error
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from platformdirs import PlatformDirs
 
-from engine.texts import Text
+from engine.texts import Text, system_reason
 
 _DIRS = PlatformDirs("thock", appauthor=False)
 
 
 class UnsafeFolderError(OSError):
-    """The runtime folder belongs to somebody else, or is none."""
+    """The runtime folder belongs to somebody else, is none, or cannot be written."""
 
 
 def settings_file() -> Path:
@@ -25,9 +25,14 @@ def settings_file() -> Path:
     return Path(_DIRS.user_config_dir) / "settings.toml"
 
 
+def state_folder() -> Path:
+    """What Thock remembers of this computer and the person did not write."""
+    return Path(_DIRS.user_state_dir)
+
+
 def lights_file() -> Path:
     """What the lights of keyboards without the Thock module were before ours."""
-    return Path(_DIRS.user_state_dir) / "lights.json"
+    return state_folder() / "lights.json"
 
 
 def words_file() -> Path:
@@ -62,18 +67,41 @@ def runtime_folder() -> Path:
     name that holds the user's number; somebody else may have made it first, so its owner is checked.
 
     Raises:
-        UnsafeFolderError: it is not ours; the message says what to do.
+        UnsafeFolderError: it is not ours, or not to be had; the message says what to do.
     """
     if sys.platform == "win32":
         folder = Path(_DIRS.user_runtime_dir)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unusable(folder, error) from error
         return folder
     session = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(session) and os.path.isdir(session):
         folder = Path(session) / "thock"
     else:
         folder = Path(tempfile.gettempdir()) / f"thock-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        return _private(folder)
+    except UnsafeFolderError:
+        raise
+    except OSError as error:
+        raise _unusable(folder, error) from error
+
+
+def why_not_writable(folder: Path) -> Text | None:
+    """Why no file can be made in `folder`, which need not be there yet; None: one can. Leaves nothing behind."""
+    place = next(p for p in (folder, *folder.parents) if p.exists())
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return None
+    except OSError as error:
+        return system_reason(error)
+
+
+def _private(folder: Path) -> Path:
+    if not folder.is_symlink():  # one of somebody else's making
+        folder.mkdir(mode=0o700, exist_ok=True)
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise UnsafeFolderError(
@@ -81,4 +109,16 @@ def runtime_folder() -> Path:
         )
     if stat.S_IMODE(found.st_mode) != 0o700:
         folder.chmod(0o700)
-    return folder
+    with tempfile.TemporaryFile(dir=folder):
+        return folder
+
+
+def _unusable(folder: Path, error: OSError) -> UnsafeFolderError:
+    return UnsafeFolderError(
+        Text(
+            "{folder} cannot be used for the socket of Thock: {reason}. Make it a folder that you can write, "
+            "or set XDG_RUNTIME_DIR to one.",
+            folder=folder,
+            reason=system_reason(error),
+        )
+    )

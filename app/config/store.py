@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from app.config.problems import Problem, SettingsError
 from app.settings import Settings
 from engine.texts import Text, system_reason
 
+Check = Callable[[Settings], Sequence[Problem]]
 Changes = Mapping[str, Any]
 """Part of the tree as plain JSON values: `{"suggest": {"count": 2}}`. None sets the default again."""
 
@@ -47,14 +48,17 @@ class _Content:
 class SettingsStore:
     """One settings file. Any thread may call; changes of one process come one after the other."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, check: Check = lambda _: ()) -> None:
+        """`check` finds what settings name and is not there, see app.choices."""
         self.path = path or settings_file()
+        self._check = check
         self._lock = threading.Lock()
 
     def load(self) -> Loaded:
         """The settings; never raises for what stands in the file. A file with problems is copied beside it."""
         with self._lock:
-            return self._read().loaded
+            loaded = self._read().loaded
+            return replace(loaded, problems=(*loaded.problems, *self._check(loaded.settings)))
 
     def change(self, changes: Changes) -> Settings:
         """Store part of the settings; comments and order of the file stay.
@@ -84,6 +88,9 @@ class SettingsStore:
                 raise SettingsError(
                     Problem(".".join(place), text) for place, text in salvage.reasons(error)
                 ) from None
+            before = self._check(content.loaded.settings)
+            if wrong := [problem for problem in self._check(settings) if problem not in before]:
+                raise SettingsError(wrong)
             self._write(content.text, _as_stored(settings.model_dump(mode="json"), data))
             return settings
 

@@ -39,9 +39,12 @@ class IpcClient:
         Raises:
             NotRunningError: there is no companion.
             RefusedError: it is of another version.
-            IpcError: it is there and does not answer.
+            IpcError: it is there and does not answer, or its folder cannot be used.
         """
-        plate = DoorPlate.read(folder or runtime_folder())
+        try:
+            plate = DoorPlate.read(folder or runtime_folder())
+        except OSError as error:
+            raise IpcError(str(error)) from error
         try:
             self._wire = Wire(Client(plate.address, authkey=plate.key))
         except AuthenticationError as error:

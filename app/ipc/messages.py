@@ -9,10 +9,11 @@ from __future__ import annotations
 import enum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter
 
 from app.companion.asked import ReplyEnd
 from app.companion.messages import MAX_ASK_CHARS
+from app.places import Place, known_page
 from app.settings import ModeName
 from engine.messages import Told
 
@@ -64,7 +65,7 @@ class Show(_Request):
     """Bring the window to the front, at a page."""
 
     type: Literal["show"] = "show"
-    page: str = Field(default="status", pattern=r"^[a-z-]{1,32}$")
+    page: Annotated[str, AfterValidator(known_page)] = Place.STATUS.value
 
 
 class Ask(_Request):

@@ -163,6 +163,7 @@ class CompanionHost:
             stored = self._store.change(changes)
             self._overrides = {k: v for k, v in self._overrides.items() if k not in changes}
             old, self.settings = self.settings, self._with_overrides(stored)
+            self.problems = self._store.load().problems
             with self._place_lock:
                 self._follow_profile()
             if _OF_THE_ENGINE(old) != _OF_THE_ENGINE(self.settings):

@@ -28,6 +28,7 @@ class OneInstance:
 
     Raises (on entering):
         RunningAlreadyError: somebody else holds it.
+        OSError: the folder cannot be written.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -9,7 +9,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.companion.core import Companion, Mailbox, Subscriber
@@ -17,6 +17,7 @@ from app.companion.own_files import OwnFiles
 from app.companion.run import StartableKeyboard
 from app.config.paths import history_file, moods_file, personas_folder, words_file
 from app.config.store import Changes, SettingsStore
+from app.first_run import FirstRun
 from app.focus.watch import FocusWatch
 from app.hotkey.follower import HotkeyActions, HotkeyFollower
 from app.i18n import Catalog, Language, Translate, told, translation
@@ -27,7 +28,8 @@ from app.lifecycle.followers import AutostartFollower, Notifier
 from app.lifecycle.host import CompanionHost, HostState, Listener
 from app.lifecycle.instance import OneInstance
 from app.lifecycle.pauses import PauseReason
-from app.lifecycle.window import SettingsWindow
+from app.lifecycle.window import SettingsWindow, can_open_window
+from app.places import FIRST_STEPS
 from app.platform.autostart import system_autostart
 from app.platform.lock import LockState, Watch, lock_watches
 from app.platform.sleep import SleepWatch
@@ -57,6 +59,7 @@ class ProgramOptions:
     find_model: FindModel = chosen_model
     subscribers: Sequence[Subscriber] = ()
     listeners: Sequence[Listener] = ()
+    first_run: FirstRun = field(default_factory=FirstRun)
 
 
 class Translator:
@@ -171,6 +174,8 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         if host.problems:
             tr = translator.of(host.settings.language)
             tray.notify(tr("Some settings could not be read"), told(tr, host.problems[0].told))
+        if not isinstance(tray, NullTray) and options.first_run.is_due and can_open_window():
+            window.show(FIRST_STEPS)
         tray.run(stop)
 
 

@@ -21,13 +21,18 @@ class NoWindowError(Exception):
     """The toolkit of the window is not installed."""
 
 
+def can_open_window() -> bool:
+    """The toolkit of the window is installed."""
+    return importlib.util.find_spec("PySide6") is not None
+
+
 def window_command(page: str) -> list[str]:
     """The command that opens the window at `page`.
 
     Raises:
         NoWindowError: PySide6 is missing.
     """
-    if importlib.util.find_spec("PySide6") is None:
+    if not can_open_window():
         raise NoWindowError("the window needs PySide6: install Thock with its extra `desktop`.")
     return [sys.executable, "-m", "app.settings_window", "--page", page]
 

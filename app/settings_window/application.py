@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from app.first_run import FirstRun
+from app.places import FIRST_STEPS
 from app.settings_window.bridge import Bridge
 from app.settings_window.computer import Computer
 from app.settings_window.edits import Edits
@@ -27,8 +29,13 @@ class SettingsApp:
     """
 
     def __init__(
-        self, settings: SettingsPort, companion: CompanionPort, computer: Computer | None = None
+        self,
+        settings: SettingsPort,
+        companion: CompanionPort,
+        computer: Computer | None = None,
+        first_run: FirstRun | None = None,
     ) -> None:
+        """`first_run` is told when somebody went through the first steps, or closed them."""
         edits = Edits(settings)
         self.tools = PageTools(
             edits=edits,
@@ -38,7 +45,9 @@ class SettingsApp:
             words=Wording(speech(edits.settings.language)),
             guard=WheelGuard(),
         )
+        self._first_run = first_run
         self.assistant: Assistant | None = None
+        self.tools.bridge.asked_for.connect(self._asked_for)
         self.window = SettingsWindow(self.tools, self._make_page)
 
     def start_assistant(self) -> None:
@@ -48,7 +57,13 @@ class SettingsApp:
         if self.assistant is not None:
             self.assistant.close()
         self.assistant = Assistant(self.tools, self.window)
+        if self._first_run is not None:
+            self.assistant.finished.connect(self._first_run.note)
         self.assistant.open()
+
+    def _asked_for(self, page: str) -> None:
+        if page == FIRST_STEPS:
+            self.start_assistant()
 
     def _make_page(self, place: Place) -> PageView:
         """Pages are imported when they are looked at first: the window opens sooner."""

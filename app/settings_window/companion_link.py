@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from app.choices import settings_store
 from app.config.problems import Problem, SettingsError
 from app.config.store import Changes, Loaded, SettingsStore
 from app.ipc.client import IpcClient, Json
@@ -104,7 +105,7 @@ class CompanionLink:
 
     def __init__(self, folder: Path | None = None, store: SettingsStore | None = None) -> None:
         self._folder = folder
-        self._store = store or SettingsStore()
+        self._store = store or settings_store()
         self._client: IpcClient | None = None
         self._closing = threading.Event()
         self._asking = threading.Lock()  # a request waits for its answer

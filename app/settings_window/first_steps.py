@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 import enum
-import logging
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from platformdirs import user_state_path
 
 from firmware_bridge.discovery.candidates import Candidate
-
-_log = logging.getLogger(__name__)
 
 
 class Step(enum.Enum):
@@ -47,25 +41,6 @@ class Situation:
             Step.TEST: True,
         }
         return tuple(step for step, is_needed in needed.items() if is_needed)
-
-
-class FirstRun:
-    """Remembers in a file that the first steps were shown. `folder` is made when that is noted."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._mark = (folder or user_state_path("thock", appauthor=False)) / "first-steps"
-
-    @property
-    def is_due(self) -> bool:
-        return not self._mark.exists()
-
-    def note(self) -> None:
-        """They were shown. A disk that takes no file only means that they come again."""
-        try:
-            self._mark.parent.mkdir(parents=True, exist_ok=True)
-            self._mark.touch()
-        except OSError as error:
-            _log.info("the first steps will come again: %s", error.strerror or error)
 
 
 def locked_among(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from app.i18n import Language, Translate
-from app.settings import Appearance, LogLevel, ModeName, Page, TextSize, TrayInk
+from app.places import Place as Place
+from app.settings import Appearance, LogLevel, ModeName, TextSize, TrayInk
 from app.settings_window.fields import Choice
 from engine.messages import Device
 
@@ -41,22 +41,6 @@ LABELS: Mapping[type, Mapping[object, str]] = MappingProxyType(
         },
     }
 )
-
-
-class Place(enum.StrEnum):
-    """The pages of the window, in the order of the list: those of the settings, and three that hold none."""
-
-    STATUS = "status"
-    KEYBOARD = Page.KEYBOARD
-    COMPANION = Page.COMPANION
-    ENGINE = Page.ENGINE
-    DISPLAY = Page.DISPLAY
-    PRIVACY = Page.PRIVACY
-    PROFILES = Page.PROFILES
-    HOTKEYS = Page.HOTKEYS
-    GENERAL = Page.GENERAL
-    DIAGNOSTICS = "diagnostics"
-    ABOUT = "about"
 
 
 def choice_label(tr: Translate, choice: Choice) -> str:

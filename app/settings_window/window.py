@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.i18n import Catalog, Language, Translate, told, translation
+from app.places import ASK
 from app.settings import Appearance
 from app.settings_window.fields import FieldPath
 from app.settings_window.labels import Place
@@ -28,8 +29,6 @@ from app.settings_window.widgets import button, label
 from app.settings_window.wording import Wording
 
 MakePage = Callable[[Place], PageView]
-
-ASK = "ask"  # the status page, ready to type a question
 
 
 def speech(language: Language) -> Translate:

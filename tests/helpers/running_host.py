@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
+from app.choices import Choices
 from app.companion.core import Companion, Mailbox
 from app.companion.messages import EngineChanged
 from app.config.store import SettingsStore
@@ -57,8 +58,9 @@ class RunningHost:
         self.engine = SwitchedEngine([])
         self.pages: list[str] = []
         self.quits = 0
-        self.store = SettingsStore(folder / "settings.toml")
         models = ModelStore(folder / "models")
+        choices = Choices(models, folder / "personas")
+        self.store = SettingsStore(folder / "settings.toml", choices)
         switch = EngineSwitch(
             self.engine, self.mailbox.engine_changed, lambda s: chosen_model(s, models)
         )

@@ -13,11 +13,12 @@ import pytest
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.first_run import FirstRun
 from app.models.errors import DownloadError
 from app.models.store import InstalledModel
 from app.settings_window.assistant import Assistant
 from app.settings_window.assistant_steps import KeyboardStep, ModelStep, PermissionStep, TrialStep
-from app.settings_window.first_steps import FirstRun, Situation, Step, locked_among
+from app.settings_window.first_steps import Situation, Step, locked_among
 from app.settings_window.labels import Place
 from app.settings_window.memory_plan import Fit, plan_for, plan_of
 from app.settings_window.pages.engine import EnginePage

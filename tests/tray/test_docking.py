@@ -22,6 +22,7 @@ import psutil
 import pytest
 from PIL import Image
 
+from app.first_run import FirstRun
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError
 
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def wait(done: Callable[[], bool], limit_s: float = 20.0) -> bool:
+def wait(done: Callable[[], bool], limit_s: float = 60.0) -> bool:
     end = time.monotonic() + limit_s
     while not done():
         if time.monotonic() > end:
@@ -53,7 +54,7 @@ def process(
     finally:
         child.terminate()
         try:
-            child.wait(10)
+            child.wait(60)
         finally:
             child.kill()
 
@@ -66,32 +67,45 @@ class Screen:
 
         self.name = name
         self.display = display.Display(name)
+        self._tray = self.display.intern_atom("_NET_SYSTEM_TRAY_S0")
 
     def icon(self) -> tuple[int, int, int, int] | None:
         """Place and size of the docked icon on the screen; None as long as there is none."""
-        from Xlib.error import BadWindow
+        found = self._docked()
+        return None if found is None else found[1:]
 
-        try:
-            return self._find_icon()
-        except BadWindow:  # it went away under our eyes
-            return None
+    def holder(self) -> int | None:
+        """The window of the panel that holds the icon; a panel makes another one each time it takes it in."""
+        found = self._docked()
+        return None if found is None else found[0]
 
-    def _find_icon(self) -> tuple[int, int, int, int] | None:
+    def _docked(self) -> tuple[int, int, int, int, int] | None:
+        from Xlib.error import BadDrawable, BadWindow
+
         root = self.display.screen().root
-        for window in self._below(root):
-            klass = window.get_wm_class()
-            if klass and klass[1] == "thock":
-                if window.query_tree().parent.id == root.id:
-                    return None
-                size = window.get_geometry()
-                place = window.translate_coords(root, 0, 0)
-                return -place.x, -place.y, size.width, size.height
+        try:
+            for window in self._below(root):
+                klass = window.get_wm_class()
+                if klass and klass[1] == "thock":
+                    holder = window.query_tree().parent.id
+                    if holder == root.id:
+                        return None
+                    size = window.get_geometry()
+                    place = window.translate_coords(root, 0, 0)
+                    return holder, -place.x, -place.y, size.width, size.height
+        except (BadDrawable, BadWindow):  # one that we came to went away under our eyes
+            return None
         return None
 
     def _below(self, window: object) -> Iterator[object]:
         for child in window.query_tree().children:  # type: ignore[attr-defined]
             yield child
             yield from self._below(child)
+
+    def has_panel(self) -> bool:
+        from Xlib import X
+
+        return self.display.get_selection_owner(self._tray) != X.NONE
 
     def click(self, x: int, y: int) -> None:
         from Xlib import X
@@ -126,7 +140,7 @@ def _screen() -> Iterator[Screen]:
         if found is not None:
             found.display.close()
         server.terminate()
-        server.wait(10)
+        server.wait(60)
 
 
 @pytest.fixture
@@ -153,7 +167,7 @@ def bus() -> Iterator[str]:
         yield daemon.stdout.readline().strip()
     finally:
         daemon.terminate()
-        daemon.wait(10)
+        daemon.wait(60)
         daemon.stdout.close()
 
 
@@ -166,6 +180,7 @@ def environment(screen: Screen, home: Path) -> dict[str, str]:
     kept = {k: v for k, v in os.environ.items() if k not in ("PYSTRAY_BACKEND", "WAYLAND_DISPLAY")}
     runtime = home / "run"
     runtime.mkdir(mode=0o700, exist_ok=True)
+    FirstRun(home / "state" / "thock").note()
     return {
         **kept,
         "DISPLAY": screen.name,
@@ -195,8 +210,8 @@ def visitor(home: Path, client: str = "command") -> IpcClient:
 
 
 def first(window: IpcClient) -> dict[str, object] | None:
-    """The first event; None after 10 s."""
-    guard = threading.Timer(10, window.close)
+    """The first event; None after a minute."""
+    guard = threading.Timer(60, window.end)
     guard.start()
     event = next(window.events(), None)
     guard.cancel()
@@ -219,9 +234,10 @@ def keep(picture: Image.Image, name: str) -> None:
 
 
 def icon_picture(screen: Screen) -> Image.Image:
-    place = screen.icon()
-    assert place is not None
-    x, y, width, height = place
+    places: list[tuple[int, int, int, int] | None] = []
+    assert wait(lambda: places.append(screen.icon()) or places[-1] is not None), "there is no icon"
+    assert places[-1] is not None
+    x, y, width, height = places[-1]
     return screen.picture().crop((x, y, x + width, y + height))
 
 
@@ -236,9 +252,10 @@ def test_the_icon_docks_shows_the_state_and_a_click_opens_the_window(
             assert wait(lambda: command.request("status")["state"]["engine"] == "ready")
             assert wait(lambda: _ink(icon_picture(screen)) > 60), "nothing is drawn"
             keep(icon_picture(screen), "tray-idle")
-            idle = icon_picture(screen).tobytes()
+            idle, holder = icon_picture(screen).tobytes(), screen.holder()
             command.request("pause")
             assert wait(lambda: icon_picture(screen).tobytes() != idle)
+            assert screen.holder() == holder, "the panel took the icon out and in again"
             keep(icon_picture(screen), "tray-paused")
             place = screen.icon()
             assert place is not None
@@ -246,7 +263,7 @@ def test_the_icon_docks_shows_the_state_and_a_click_opens_the_window(
             assert first(window) == {"type": "page-wanted", "page": "status"}
             keep(screen.picture(), "tray-panel")
             command.request("quit")
-        assert program.wait(10) == 0
+        assert program.wait(60) == 0
         assert wait(lambda: screen.icon() is None)
     print(f"resident: {resident:.1f} MiB")
     assert resident < 75  # 60 MiB is the goal, see docs; libraries of other versions differ
@@ -259,9 +276,7 @@ def test_an_icon_without_a_panel_docks_when_one_comes(
         assert wait(lambda: is_running(home))
         assert screen.icon() is None
         with panel(screen):
-            time.sleep(0.3)
-            with visitor(home) as command:
-                command.request("pause")  # any change offers the icon anew; so do ten seconds
+            assert wait(screen.has_panel)
             assert wait(lambda: screen.icon() is not None)
 
 
@@ -273,7 +288,7 @@ def test_a_signal_ends_it_cleanly(
         assert wait(lambda: screen.icon() is not None)
         assert wait(lambda: is_running(home))
         program.send_signal(number)
-        assert program.wait(10) == 0
+        assert program.wait(60) == 0
         assert not (home / "run" / "thock" / "companion.json").exists()
 
 
@@ -290,9 +305,37 @@ def test_from_start_to_the_docked_icon(
                 times.append(time.perf_counter() - began)
                 assert wait(lambda: is_running(home))
                 program.terminate()
-                program.wait(10)
+                program.wait(60)
     print("start to docked icon: " + ", ".join(f"{seconds:.2f} s" for seconds in times))
-    assert min(times) < 5
+    assert min(times) < 9  # on any machine less than a second try to dock, after 10 s, would take
+
+
+def windows_of(program: subprocess.Popen[bytes]) -> list[list[str]]:
+    """The command lines of the settings windows that it started."""
+    children = psutil.Process(program.pid).children(recursive=True)
+    return [line for child in children if "app.settings_window" in (line := child.cmdline())]
+
+
+def test_a_fresh_home_gets_the_first_steps_until_somebody_took_or_closed_them(
+    screen: Screen, home: Path, surroundings: dict[str, str]
+) -> None:
+    pytest.importorskip("PySide6")
+    fresh = {**surroundings, "XDG_STATE_HOME": str(home / "new"), "QT_QPA_PLATFORM": "offscreen"}
+    for _ in range(2):  # being shown is not being taken
+        with thock(fresh) as program:
+            assert wait(lambda p=program: windows_of(p) != [])
+            assert windows_of(program)[0][-1] == "first-steps"
+            assert wait(lambda: is_running(home))
+            with visitor(home) as command:
+                command.request("quit")
+            assert program.wait(20) == 0
+        assert FirstRun(home / "new" / "thock").is_due
+    FirstRun(home / "new" / "thock").note()
+    with thock(fresh) as program:
+        assert wait(lambda: is_running(home))
+        with visitor(home) as command:
+            assert wait(lambda: command.request("status")["state"]["engine"] == "ready")
+            assert windows_of(program) == []
 
 
 def _ink(picture: Image.Image) -> int:
@@ -300,17 +343,97 @@ def _ink(picture: Image.Image) -> int:
     return sum(value > 160 for value in picture.convert("L").tobytes())
 
 
+class StrictPanel:
+    """A panel that counts what it is asked, and takes in no icon before it was asked `patience` times."""
+
+    def __init__(self, screen: Screen, patience: int = 1) -> None:
+        from Xlib import X, display
+
+        self.requests: list[int] = []
+        self._patience = patience
+        self._display = display.Display(screen.name)
+        self._root = self._display.screen().root
+        self._place = self._root.create_window(0, 0, 32, 32, 0, X.CopyFromParent)
+        self._place.map()
+        self._opcode = self._display.intern_atom("_NET_SYSTEM_TRAY_OPCODE")
+        self._tray = self._display.intern_atom("_NET_SYSTEM_TRAY_S0")
+        self._place.set_selection_owner(self._tray, X.CurrentTime)
+        self._tell("MANAGER")
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._live, daemon=True)
+        self._thread.start()
+
+    def _tell(self, name: str) -> None:
+        from Xlib import X
+        from Xlib.protocol.event import ClientMessage
+
+        data = (32, (X.CurrentTime, self._tray, self._place.id, 0, 0))
+        kind = self._display.intern_atom(name)
+        message = ClientMessage(window=self._root, client_type=kind, data=data)
+        self._root.send_event(message, event_mask=X.StructureNotifyMask)
+        self._display.flush()
+
+    def _live(self) -> None:
+        from Xlib import X
+
+        while not self._stop.wait(0.01):
+            while self._display.pending_events():
+                event = self._display.next_event()
+                if event.type == X.ClientMessage and event.client_type == self._opcode:
+                    self.requests.append(event.data[1][2])
+                    if len(self.requests) >= self._patience:
+                        icon = self._display.create_resource_object("window", self.requests[-1])
+                        icon.change_save_set(X.SetModeInsert)
+                        icon.reparent(self._place, 0, 0)
+                        icon.configure(width=32, height=32)
+                        icon.map()
+                        self._display.sync()
+
+    def close(self) -> None:
+        """As a panel that crashes: the server gives the icon back to the root."""
+        self._stop.set()
+        self._thread.join(10)
+        self._display.close()
+
+
+def test_a_panel_is_asked_once_whatever_changes_and_again_only_when_nothing_comes_of_it(
+    screen: Screen, home: Path, surroundings: dict[str, str]
+) -> None:
+    panel = StrictPanel(screen)
+    with thock(surroundings):
+        assert wait(lambda: screen.icon() is not None), "the icon did not dock"
+        assert wait(lambda: is_running(home))
+        with visitor(home) as command:
+            assert wait(lambda: command.request("status")["state"]["engine"] == "ready")
+            assert wait(lambda: _ink(icon_picture(screen)) > 60)
+            for request in ("pause", "resume"):
+                before = icon_picture(screen).tobytes()
+                command.request(request)
+                assert wait(lambda old=before: icon_picture(screen).tobytes() != old)
+        assert len(panel.requests) == 1
+        panel.close()
+        assert wait(lambda: screen.icon() is None)
+        deaf = StrictPanel(screen, patience=2)
+        assert wait(lambda: screen.icon() is not None), "it did not ask again"
+        assert len(deaf.requests) == 2
+        deaf.close()
+
+
 def test_a_companion_whose_x_server_is_gone_ends(home: Path, bus: str) -> None:
     """After a log-out nobody could stop it any more."""
     with contextlib.contextmanager(_screen)() as screen:
         surroundings = {**environment(screen, home), "DBUS_SESSION_BUS_ADDRESS": bus}
-        child = subprocess.Popen([sys.executable, "-c", PROGRAM, *RUN], env=surroundings)
+        child = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *RUN], env=surroundings, stderr=subprocess.PIPE
+        )
         try:
             assert wait(lambda: is_running(home))
         except BaseException:
             child.kill()
             raise
     try:
-        assert child.wait(15) == 0
+        told = child.communicate(timeout=15)[1]
     finally:
         child.kill()
+    assert child.returncode == 0
+    assert b"Traceback" not in told
