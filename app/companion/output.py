@@ -49,6 +49,7 @@ class Output:
         if self._reflex is not None:
             self._reflex = None
             self._keyboard.set_reflex(None)
+            self._may_differ = True  # it may have been set off by an event that is still on its way
 
     def _nothing(self) -> None:
         self.frame: DisplayFrame = TextFrame(())
@@ -76,9 +77,9 @@ class Output:
         frame = self._screen.frame(view, situation, size, now)
         offer = None if view.typeable is None else view.typeable.offer_in(frame)
         if self._may_differ or (frame, offer) != (self.frame, self._offer):
-            self._may_differ = False
             self.frame, self._offer = frame, offer
             self._unexpect()  # before, so that a reflex of the moment before cannot come over it
+            self._may_differ = False
             self._keyboard.show(frame, offer)
         self._lights.want(self._rules.applied(view.lights))
         overlay = self._lights.due(now)

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from app.companion.messages import Pause, Resume
-from app.settings import ModeName, Settings
+from app.settings import ModeName, ReadySettings, Settings
 from engine.client import EngineState
-from engine.messages import Chat, Prepare, ReplyGrew, ReplyReady
+from engine.messages import Chat, Failed, Prepare, ReplyGrew, ReplyReady
 from firmware_bridge.events import CaptureEnded, CaptureStarted, KeyPressed
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link_reflex import Reflex
+from firmware_bridge.protocol.frames import FrameType
+from tests.helpers.board_desk import BoardDesk
 from tests.helpers.companion import Desk
 
 ENTER_KEYS = {Usage.ENTER, Usage.KEYPAD_ENTER}
@@ -108,6 +112,43 @@ def test_enter_is_not_for_a_guest_whose_capture_is_over() -> None:
     shown = desk.picture
     desk.press(Usage.ENTER)
     assert desk.picture == shown
+
+
+def test_it_is_overruled_too_if_it_was_taken_away_before_its_key_was_told() -> None:
+    """The keyboard may have shown it already, and the companion hears of the key only afterwards."""
+    desk = with_ready_reply()
+    desk.take()
+    shown = desk.picture
+    prepare = [c for c in desk.engine.commands if isinstance(c, Prepare)][-1]
+    desk.companion._machine._sight.out.foresee(None)
+    desk.post(Failed(request=prepare.request, code="out-of-memory", message="none"))
+    assert shown in desk.take()
+
+
+def typed_with(enabled: bool) -> Counter[FrameType]:
+    """Frames to the keyboard while a question is typed and each time its reply is ready."""
+    desk = BoardDesk(Settings(mode=ModeName.CHAT, ready=ReadySettings(enabled=enabled)))
+    desk.take()
+    for letter in QUESTION:
+        desk.type(letter, gap_s=0.05)
+        prepares = [c for c in desk.engine.commands if isinstance(c, Prepare)]
+        assert bool(prepares) is enabled
+        for words in ("Because", "Because it", "Because it is") if enabled else ():
+            context, request = prepares[-1].context, prepares[-1].request
+            desk.post(ReplyReady(request=request, context=context, text=words, tokens=[1]))
+        desk.advance(0.1)
+    return desk.take()
+
+
+QUESTION = "why is the sky so blue"
+
+
+def test_ready_replies_cost_no_frame_while_a_question_is_typed() -> None:
+    """Though the companion says again after each event what shall be shown."""
+    counted = typed_with(enabled=True)
+    without = typed_with(enabled=False)
+    assert counted == without
+    assert counted[FrameType.BITMAP] == 0
 
 
 def test_what_stands_there_is_sent_again_after_an_event_that_may_have_set_it_off() -> None:
