@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.settings import Settings
@@ -22,12 +23,15 @@ class Typeable:
 
     def offer_in(self, frame: DisplayFrame) -> Offer | None:
         """The offer, if `frame` shows exactly this text there."""
-        if not isinstance(frame, TextFrame) or self.row >= len(frame.rows):
-            return None
-        end = self.column + len(self.text)
-        if frame.rows[self.row][self.column : end] != self.text:
+        if not isinstance(frame, TextFrame) or not self.stands_in(frame.rows):
             return None
         return Offer(self.row, self.column, len(self.text))
+
+    def stands_in(self, lines: Sequence[str]) -> bool:
+        """Whether exactly this text stands in its place in `lines`."""
+        if self.row >= len(lines):
+            return False
+        return lines[self.row][self.column : self.column + len(self.text)] == self.text
 
 
 class AcceptKey:

@@ -124,10 +124,12 @@ def _is_latin_punctuation(text: str, i: int) -> bool:
 
 
 def _is_ambiguous(character: str) -> bool:
-    """Punctuation that is wide in Chinese text and narrow in Latin text (UAX #11: A)."""
-    return (
-        unicodedata.east_asian_width(character) == "A" and unicodedata.category(character)[0] == "P"
-    )
+    """Punctuation that is wide in Chinese text and narrow in Latin text (UAX #11: A).
+
+    The Spanish signs are of this class, but no font draws them wide.
+    """
+    is_sign = unicodedata.category(character)[0] == "P" and character not in "¡¿"
+    return is_sign and unicodedata.east_asian_width(character) == "A"
 
 
 def is_wide(character: str) -> bool:

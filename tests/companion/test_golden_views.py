@@ -130,15 +130,41 @@ def failed(desk: BoardDesk) -> None:
     desk.engine_is(EngineState.FAILED, "it died 4 times in 10 minutes")
 
 
+# By layout: what is typed, and candidates for how it goes on.
+ACCENTED = {
+    "de": ("Schöne Gr", ("üße", "ün", "öße")),
+    "fr": ("ça va très b", ("ien", "ientôt", "être")),
+    "es": ("¿Qué hora es, se", ("ñor", "ñora", "ñal")),
+    "pt-br": ("Não há problema, irm", ("ão", "ã", "ãos")),
+    "it": ("Perché no? Più cos", ("ì", "ù", "ò")),
+    "se": ("Räksmörgås på v", ("ägen", "år", "änster")),
+    "dk": ("Blåbær og sm", ("ørrebrød", "å", "æk")),
+}
+
+
+def accented(layout: str) -> Callable[[BoardDesk], None]:
+    """Letters with accents in what was typed and in what may come."""
+
+    def scene(desk: BoardDesk) -> None:
+        typed, words = ACCENTED[layout]
+        desk.type(typed, gap_s=0.005, layout=layout)
+        desk.advance(0.2)
+        desk.suggest(*zip(words, (0.61, 0.2, 0.05), strict=True))
+
+    return scene
+
+
 SCENES: tuple[Callable[[BoardDesk], None], ...] = (
     suggestions, hanzi_suggested, chat_begun, question, thinking, reply, last_page, next_question,
     react_begun, mood, notice, keys_lost, pause, loading, restart, failed,
 )  # fmt: skip
 
 
-def seen(scene: Callable[[BoardDesk], None], board: BoardConfig, language: Language) -> BitmapFrame:
+def seen(
+    scene: Callable[[BoardDesk], None], board: BoardConfig, language: Language, layout: str = "us"
+) -> BitmapFrame:
     """What a person sees once the display has come to rest."""
-    desk = BoardDesk(Settings(language=language), board)
+    desk = BoardDesk(Settings(language=language, layout=layout), board)
     scene(desk)
     desk.advance(0.4)
     return desk.panel
@@ -150,6 +176,15 @@ def test_views_look_as_they_did_when_they_were_looked_at(display: str, language:
     pictures = {scene.__name__: seen(scene, BOARDS[display], language) for scene in SCENES}
     across = 4 if BOARDS[display].panel_width == 128 and display != "32x128" else 8
     assert_sheet(pictures, f"views/{display}-{language}", across)
+
+
+@pytest.mark.parametrize("display", BOARDS)
+def test_accents_look_as_they_did_when_they_were_looked_at(display: str) -> None:
+    pictures = {
+        layout: seen(accented(layout), BOARDS[display], Language.EN, layout) for layout in ACCENTED
+    }
+    across = 4 if BOARDS[display].panel_width == 128 and display != "32x128" else 8
+    assert_sheet(pictures, f"views/accents-{display}", across)
 
 
 @pytest.mark.parametrize("display", ["128x32", "128x64"])

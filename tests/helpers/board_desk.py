@@ -17,13 +17,14 @@ from engine.client import EngineState
 from engine.messages import Candidate, Chat, Choose, Suggest, SuggestionsReady
 from firmware_bridge.display.frame import BitmapFrame, DisplayFrame
 from firmware_bridge.firmware.virtual_core import BoardConfig
+from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link_output import Output
 from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.protocol.frames import FrameType
 from firmware_bridge.protocol.messages import EventKinds, Offer, Status
-from tests.helpers.companion import US, FakeEngine
+from tests.helpers.companion import FakeEngine
 from tests.helpers.session_lab import SessionLab
 
 
@@ -112,9 +113,9 @@ class BoardDesk:
                 self.companion.step(None)
                 self._settle()
 
-    def type(self, text: str, gap_s: float = 0.1) -> None:
+    def type(self, text: str, gap_s: float = 0.1, *, layout: str = "us") -> None:
         """Type on the board; `gap_s` seconds pass after each key."""
-        for stroke in keys_for(text, US):
+        for stroke in keys_for(text, load_layout(layout)):
             for usage, is_down in stroke.actions():
                 self.lab.key(usage, usage >> 4, usage & 15, pressed=is_down)
                 self._settle()

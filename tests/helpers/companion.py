@@ -238,9 +238,11 @@ class Desk:
         ms = int(self.clock.now * 1000) & 0xFFFF
         self.post(MacroTriggered(number, ms, self.clock.now))
 
-    def type(self, text: str, gap_s: float = 0.1, *, captured: bool = False) -> None:
+    def type(
+        self, text: str, gap_s: float = 0.1, *, captured: bool = False, layout: str = "us"
+    ) -> None:
         """Type as a person does: `gap_s` seconds pass after each key."""
-        for stroke in keys_for(text, US):
+        for stroke in keys_for(text, load_layout(layout)):
             for usage, is_down in stroke.actions():
                 if is_down:
                     self.down(usage, captured=captured)

@@ -12,11 +12,11 @@ from app.companion.pager import Pager
 from app.companion.picture import Size, padded, tail, wrapped
 from app.settings import ModeName
 from engine.messages import Complete, Event
-from firmware_bridge.display.spelling import to_ascii
+from firmware_bridge.display.spelling import is_plain
 from firmware_bridge.protocol.messages import Status
 
 _MOST_TOKENS = 24
-_SEEN = 64  # characters at the end of the text that a display may show
+_NEAR = 256  # characters before the cursor whose letters count, as with the candidates
 
 
 class Continuation:
@@ -46,8 +46,8 @@ class Continuation:
 
     @property
     def needs_pixels(self) -> bool:
-        """Whether the firmware's own font cannot show it; accents do not count, as with candidates."""
-        return _is_in_pixels(self._desk.context.text[-_SEEN:], self._answer.shown)
+        """Whether the firmware's own font cannot show it."""
+        return not self._is_plain(self._answer.shown)
 
     def question(self, best: str) -> Complete | None:
         """What asks for the text after the candidate `best`."""
@@ -67,7 +67,7 @@ class Continuation:
             rows = _page_rows(size)
             return self._view(size, lines[:rows], len(lines) > rows, is_whole)
 
-        return Preview(_is_in_pixels(self._desk.context.text[-_SEEN:], text), view)
+        return Preview(not self._is_plain(text), view)
 
     def ask(self, stem: str, best: str) -> None:
         """Show `best` after the word's beginning `stem`, and what comes after it."""
@@ -113,6 +113,9 @@ class Continuation:
         is_whole = self._answer.progress is Progress.WHOLE
         return self._view(self._desk.size, self._pager.lines, self._pager.has_more, is_whole)
 
+    def _is_plain(self, text: str) -> bool:
+        return is_plain(text) and is_plain(self._desk.context.text[-_NEAR:])
+
     def _fill(self) -> None:
         size = self._desk.size
         lines = wrapped(self._stem + self._answer.shown, size)
@@ -129,7 +132,3 @@ class Continuation:
 def _page_rows(size: Size) -> int:
     """Rows below the one that shows the text before it."""
     return max(size.rows - 1, 1)
-
-
-def _is_in_pixels(*texts: str) -> bool:
-    return any(to_ascii(text).lost for text in texts if not text.isascii())

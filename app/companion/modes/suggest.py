@@ -17,13 +17,15 @@ from app.companion.modes.continuation import Continuation
 from app.companion.picture import clipped, padded, tail
 from app.settings import ModeName
 from engine.messages import Complete, Event, Failed, Suggest, SuggestionsReady
-from firmware_bridge.display.spelling import to_ascii
+from firmware_bridge.display.spelling import is_plain, to_ascii
 from firmware_bridge.keys.text_events import Escape, TextTyped
 from firmware_bridge.protocol.messages import Status
 
 _STEM = re.compile(r"\w*\Z")
 _LONGEST_WORD = 64  # characters
-_SEEN = 64  # characters at the end of the text that a display may show
+# Characters around the cursor whose letters decide between text and pixels: more than a display shows, so that
+# it does not change to and fro with every accent that comes and goes.
+_NEAR = 256
 # The light says "thinking" only after this time, so that it stays calm while answers follow the keys.
 _PATIENCE_S = 0.5
 # Phrases are asked for when no key came for so long: about the time between keys at 60 words a minute.
@@ -100,11 +102,16 @@ class SuggestMode:
 
     @property
     def needs_pixels(self) -> bool:
-        """Accents do not count: the accept key types from text frames only."""
+        """The accept key types from text frames only, letter by letter as they stand there. So with it on,
+        accents count in what it would type, and all else is spelled without where it can be.
+        """
         if self._continuation.is_shown:
             return self._continuation.needs_pixels
-        texts = (self._desk.context.text[-_SEEN:], *(shown.text for shown in self._shown))
-        return any(to_ascii(text).lost for text in texts if not text.isascii())
+        context, shown = self._desk.context, self._shown
+        texts = [context.text[-_NEAR:], context.after[:_NEAR], *(each.text for each in shown)]
+        if self._accept.is_on and (not shown or is_plain(shown[0].text)):
+            return any(to_ascii(text).lost for text in texts if not text.isascii())
+        return not all(map(is_plain, texts))
 
     def enter(self) -> None:
         self._ask_soon()
@@ -158,7 +165,10 @@ class SuggestMode:
             return tr("accept key is off")
         if not shown or self._continuation.is_shown:
             return tr("nothing to type")
-        return "" if self._accept.may_type(shown[0].text) else tr("cannot be typed")
+        view = self.view()
+        if view.typeable is None or self._desk.size.has_pixels:
+            return tr("cannot be typed")
+        return "" if view.typeable.stands_in(view.lines) else tr("cannot be typed")
 
     def answered(self, event: Event) -> None:
         self._continuation.answered(event)
@@ -323,5 +333,6 @@ class SuggestMode:
         if not shown or not self._accept.may_type(shown[0].text):
             return None
         text = shown[0].text
-        column = len(MARK) + len(shown[0].whole(self._stem)) - len(text)
+        word = self._desk.size.spelled(shown[0].whole(self._stem))  # a sharp s takes two columns
+        column = len(MARK) + len(word) - len(text)
         return Typeable(row, column, text)
