@@ -25,6 +25,11 @@ class LazyGroup(click.Group):
         super().__init__(*args, **attributes)
         self._modules = modules
 
+    @property
+    def summaries(self) -> dict[str, str]:
+        """One line of help for each command, in English."""
+        return {name: text for name, (_, text) in self._modules.items()}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self._modules)
 
@@ -41,6 +46,6 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, in_words(text)) for name, (_, text) in sorted(self._modules.items())]
+        rows = [(name, in_words(text)) for name, text in sorted(self.summaries.items())]
         with formatter.section(gettext("Commands")):
             formatter.write_dl(rows)

@@ -66,14 +66,18 @@ def speak(command: click.Command) -> None:
     if tr is str:
         return
     _have_click_speak()
-    command.help = told(tr, command.help or "")
-    command.short_help = told(tr, command.short_help or "")
+    command.help = told(tr, in_paragraphs(command.help or ""))
     for parameter in command.params:
         if isinstance(parameter, click.Option) and parameter.help:
             parameter.help = tr(parameter.help)
     if isinstance(command, click.Group):
         for inner in command.commands.values():
             speak(inner)
+
+
+def in_paragraphs(text: str) -> str:
+    """`text` as it stands in the catalog: one line for each paragraph of a docstring."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")).strip()
 
 
 def _have_click_speak() -> None:

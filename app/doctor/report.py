@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.i18n import Translate, padded, told
+from engine.texts import Text
 
 
 class CheckStatus(enum.IntEnum):
@@ -29,6 +30,11 @@ class Finding:
 
 
 _SUBJECT_COLUMNS = 18
+_MARKS = {
+    CheckStatus.OK: Text("ok"),
+    CheckStatus.WARNING: Text("warn"),
+    CheckStatus.ERROR: Text("FAIL"),
+}
 
 
 def describe(findings: Iterable[Finding], tr: Translate = str) -> str:
@@ -36,21 +42,11 @@ def describe(findings: Iterable[Finding], tr: Translate = str) -> str:
     lines = []
     for finding in findings:
         subject = padded(told(tr, finding.subject), _SUBJECT_COLUMNS)
-        mark = _mark(finding.status, tr)
-        lines.append(f"{padded(mark, -4)}  {subject} {told(tr, finding.text)}")
+        mark = padded(told(tr, _MARKS[finding.status]), -4)
+        lines.append(f"{mark}  {subject} {told(tr, finding.text)}")
         if finding.fix:
             lines.append(f"{'':25}-> {told(tr, finding.fix)}")
     return "\n".join(lines)
-
-
-def _mark(status: CheckStatus, tr: Translate) -> str:
-    match status:
-        case CheckStatus.OK:
-            return tr("ok")
-        case CheckStatus.WARNING:
-            return tr("warn")
-        case CheckStatus.ERROR:
-            return tr("FAIL")
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
