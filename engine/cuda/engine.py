@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -25,6 +26,8 @@ from engine.cuda.shape import MAX_TOKENS, Op
 from engine.fp8.model import Matrix, PackedModel
 from engine.texts import Text
 
+_log = logging.getLogger(__name__)
+
 _MATRIX: Final = {
     Op.QKV: Matrix.QKV,
     Op.OUT: Matrix.OUT,
@@ -34,6 +37,7 @@ _MATRIX: Final = {
 }
 _LEAST_CLUSTERS: Final = 4  # with fewer, the grid kernel is as fast
 _SECOND: Final = 1_000_000_000
+_LEAVING_NS: Final = 1_000_000  # from the last look at the clock until the kernel has left, at most
 _FOREVER_NS: Final = (1 << 63) - 1
 
 
@@ -76,11 +80,14 @@ class GpuEngine:
                     facts_name=facts.name,
                 )
             )
-        memory.require(memory.plan(model, max_context), facts.free_memory, facts.name)
+        needed = memory.plan(model, max_context)
+        _log.info("on the GPU: %s", needed.line())
+        memory.require(needed, facts.free_memory, facts.name)
         self._context, self._config, self._tuning = context, config, tuning
         self._residency = residency
         self._max_context = max_context
         self._number = 0
+        self._longest_ns = 0  # on the device, of all requests so far
         self._launch_id = 0
         self._loaded: set[int] = set()
         self._layout = self._cluster_layout(model, kernels) or self._grid_layout(model, kernels)
@@ -152,7 +159,7 @@ class GpuEngine:
         )
         replies, params.replies = context.allocate_shared_with_host(ring * shape.REPLY_UNITS * 4)
         self._control, params.control = context.allocate_shared_with_host(4)
-        self._mailbox = Mailbox(requests, replies, ring)
+        self._mailbox = Mailbox(requests, replies, self._control, ring)
         self._program_bytes = 16 * self._layout.blocks * self._layout.program_units
         params.programs = context.allocate(self._layout.programs * self._program_bytes)
         params.wait_ns = self._tuning.wait_ms * 1_000_000
@@ -181,6 +188,11 @@ class GpuEngine:
         return self._context.idle()
 
     @property
+    def stay_ns(self) -> int:
+        """After so long the last launch begins no further request."""
+        return int(self._params.stay_ns)
+
+    @property
     def layout(self) -> Layout:
         """Which kernel serves, and how."""
         return self._layout
@@ -194,27 +206,52 @@ class GpuEngine:
             KernelTimeoutError: the kernel gave up, or did not answer.
             DeviceLostError, CudaError: a driver call failed.
         """
+        return self.collect(self.submit(tokens, position, top=top, want=want))
+
+    def submit(
+        self, tokens: Sequence[int], position: int, *, top: int = 1, want: Want = Want.TOP
+    ) -> int:
+        """Leave a request for the kernel without waiting; its number. Up to `Tuning.ring` may wait.
+
+        They are answered in order. With Want.REPLACEABLE one is passed over if a newer one is there when its
+        turn comes; what is submitted later may not rely on the rows of such a one.
+
+        Raises:
+            MailboxFullError: as many wait already.
+            DeviceLostError, CudaError: a driver call failed.
+        """
         program = self._program_for(len(tokens), want)
-        self._number += 1
-        number = self._number
+        number = self._number + 1
         self._mailbox.post(number, tokens, position, program, top, want)
-        if self._residency is Residency.LAUNCH or self._context.idle():
+        self._number = number
+        if self._residency is Residency.LAUNCH:
             self._launch(number)
+        elif self._context.idle():
+            self._launch(self._mailbox.served() + 1)
+        return number
+
+    def collect(self, number: int) -> Reply:
+        """Wait for the reply to a submitted request; at most `Tuning.ring` later ones may have been submitted.
+
+        Raises: as `run`.
+        """
         self._await(number)
-        return self._mailbox.reply(number)
+        reply = self._mailbox.reply(number)
+        self._longest_ns = max(self._longest_ns, reply.device_ns)
+        return reply
 
     def ping(self) -> int:
         """Host nanoseconds from the request to the answer of a kernel that computes nothing.
 
         Raises: as `run`.
         """
-        self._number += 1
-        number, mailbox = self._number, self._mailbox
+        number, mailbox = self._number + 1, self._mailbox
         resident = self._residency is not Residency.LAUNCH and not self._context.idle()
         start = time.perf_counter_ns()
         if not resident:
             self._launch(number)
         mailbox.ring_bell(number, Want.PING)
+        self._number = number
         for _ in range(10_000):
             if mailbox.answered(number):
                 return time.perf_counter_ns() - start
@@ -229,7 +266,7 @@ class GpuEngine:
         params.request_limit = 1 if self._residency is Residency.LAUNCH else 1 << 30
         stay, idle = {
             Residency.LAUNCH: (params.wait_ns, params.wait_ns),
-            Residency.LEASE: (tuning.lease_ms * 1_000_000, tuning.idle_ms * 1_000_000),
+            Residency.LEASE: (self._lease_ns(), tuning.idle_ms * 1_000_000),
             Residency.RESIDENT: (_FOREVER_NS, _FOREVER_NS),
         }[self._residency]
         params.stay_ns, params.idle_ns = stay, idle
@@ -240,13 +277,22 @@ class GpuEngine:
             ctypes.addressof(pointers),
         )
 
+    def _lease_ns(self) -> int:
+        """After so long no request is begun, so that one begun just before ends within the lease."""
+        whole = self._tuning.lease_ms * 1_000_000
+        return whole - min(whole // 2, self._longest_ns + _LEAVING_NS)
+
     def _await(self, number: int) -> None:
-        deadline = time.monotonic_ns() + self._tuning.wait_ms * 1_000_000 * 2 + _SECOND
-        spins = 0
+        patience = self._tuning.wait_ms * 1_000_000 * 2 + _SECOND
+        deadline = time.monotonic_ns() + patience
+        spins, served = 0, self._mailbox.served()
         while not self._mailbox.answered(number):
             spins += 1
             if spins % 2048:
                 continue
+            if self._mailbox.served() != served:  # others were before it
+                served = self._mailbox.served()
+                deadline = time.monotonic_ns() + patience
             if self._context.idle() and not self._mailbox.answered(number):
                 self._relaunch_or_fail(number)
             elif time.monotonic_ns() > deadline:
@@ -267,7 +313,8 @@ class GpuEngine:
                     abort=abort[0],
                 )
             )
-        self._launch(number)  # the lease ended between our look and our request
+        # The lease ended between our look and our request.
+        self._launch(self._mailbox.served() + 1)
 
     def _reset(self) -> None:
         self._mailbox.clear()

@@ -61,3 +61,12 @@ class ScheduleError(DeviceError):
     """A schedule that would hang, or would compute something twice or never."""
 
     code = "cuda-schedule"
+
+
+class MailboxFullError(DeviceError):
+    """As many requests wait for the GPU as there is room for; take an answer first."""
+
+    code = "cuda-mailbox-full"
+
+    def __init__(self, ring: int) -> None:
+        super().__init__(f"{ring} requests wait for the GPU already")

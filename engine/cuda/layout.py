@@ -36,7 +36,7 @@ class Tuning:
     few_workers: int = 96  # grid: blocks for requests of at most 8 tokens
     many_workers: int = 1 << 16  # grid: blocks for longer ones, at most all
     share_from: int = 1  # grid: tokens from which one block quantises a token's inputs for all
-    ring: int = 64
+    ring: int = 64  # requests that may wait, at most shape.MAX_RING
     wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
     lease_ms: int = 500
     idle_ms: int = 150

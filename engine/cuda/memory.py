@@ -29,6 +29,11 @@ class MemoryPlan:
     def total(self) -> int:
         return self.weights + self.cache + self.exchange + self.logits + self.rope
 
+    def line(self) -> str:
+        """MiB by purpose."""
+        names = ("weights", "cache", "exchange", "logits", "rope", "total")
+        return ", ".join(f"{name} {getattr(self, name) / 2**20:.1f} MiB" for name in names)
+
 
 def cache_bytes(config: ModelConfig, context: int) -> int:
     """Float16 keys and values of `context` positions."""

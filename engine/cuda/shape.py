@@ -21,6 +21,7 @@ CHUNK: Final = 32
 TOKENS_PER_UNIT: Final = 3
 REQUEST_UNITS: Final = 1 + -(-MAX_TOKENS // TOKENS_PER_UNIT)
 REPLY_UNITS: Final = 2 + MAX_TOP
+MAX_RING: Final = 2048  # requests that may wait
 
 
 class Op(enum.IntEnum):

@@ -62,18 +62,19 @@ def test_slices_cover_every_step_once() -> None:
 def _mailbox(ring: int = 4) -> tuple[Mailbox, np.ndarray, np.ndarray]:
     requests = np.zeros(ring * shape.REQUEST_UNITS * 4, dtype=np.uint32)
     replies = np.zeros(ring * shape.REPLY_UNITS * 4, dtype=np.uint32)
-    return Mailbox(requests, replies, ring), requests, replies
+    control = np.zeros(4, dtype=np.uint32)
+    return Mailbox(requests, replies, control, ring), requests, replies
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 127, 128])
 def test_a_request_is_whole_units_that_carry_its_number(count: int) -> None:
     mailbox, requests, _ = _mailbox()
     tokens = list(range(1000, 1000 + count))
-    mailbox.post(6, tokens, 17, 3, 5, Want.LOGITS)
+    mailbox.post(2, tokens, 17, 3, 5, Want.LOGITS)
     slot = requests.reshape(4, shape.REQUEST_UNITS, 4)[2]
-    assert slot[0].tolist() == [count | 1 << 16, 17, 3 | 5 << 16, 6]
+    assert slot[0].tolist() == [count | 1 << 16, 17, 3 | 5 << 16, 2]
     units = -(-count // 3)
-    assert (slot[1 : units + 1, 3] == 6).all()
+    assert (slot[1 : units + 1, 3] == 2).all()
     assert slot[1 : units + 1, :3].reshape(-1)[:count].tolist() == tokens
     assert not slot[units + 1 :].any()
 
@@ -114,7 +115,9 @@ def test_memory_is_counted_before_it_is_taken() -> None:
     memory.require(plan, plan.total + memory.DESKTOP_RESERVE, "GPU")
     with pytest.raises(OutOfMemoryError, match="MiB free") as caught:
         memory.require(plan, plan.total, "GPU")
-    assert "weights" in str(caught.value)
+    assert f"{plan.total / 2**20:.0f} MiB" in str(caught.value)
+    for name in ("weights", "cache", "exchange", "logits", "rope", "total"):
+        assert f"{name} {getattr(plan, name) / 2**20:.1f} MiB" in plan.line()
 
 
 def test_without_cuda_python_the_error_says_what_to_install(

@@ -5,6 +5,7 @@
 //
 // Request slot: unit 0 = tokens | flags << 16, position, program | top << 16, number; then three tokens
 // a unit, each with the number. A unit is one 16-byte access: a torn request cannot be taken for a whole one.
+// Requests are served in the order of their numbers; engine/cuda/mailbox_interpreter.py is this file in Python.
 #pragma once
 #include "select.cuh"
 
@@ -36,6 +37,14 @@ DEVICE bool watch_host(const Params& p, Request& r, u32 number, u64 arrived, u64
         // A request in the first 20 us is answered at once; afterwards spare the bus and the power.
         sleep_ns(spins < 32 ? 100 : 400);
     }
+}
+
+// Thread 0 of block 0, before anybody else sees the request. Passed over, it is a ping: every block counts it
+// as any other request. Only those that ask for it cost a look at host memory.
+DEVICE void pass_over(const Params& p, Request& r) {
+    if (!(r.flags & REPLACEABLE) || (int)(load_unit_system(p.control).y - r.number) <= 0) return;
+    r.flags = PING | PASSED_OVER;
+    r.tokens = 0;
 }
 
 // Thread 0 of every other block.
@@ -78,6 +87,7 @@ DEVICE bool receive(const Params& p, Shared& s, u32 number, u64 arrived, u64 sin
         }
         go = go && (gate ? watch_host(p, s.request, number, arrived, since)
                          : watch_inbox(p, s.request, number));
+        if (gate && go) pass_over(p, s.request);
         s.leave = !go;
         s.started = now_ns();
         if (gate && !go) store_unit(p.inbox + INBOX_EXIT, make_uint4(p.launch_id, 0, 0, 0));
@@ -119,5 +129,6 @@ DEVICE void reply(const Params& p, Shared& s, const Abort& abort) {
     const u64 spent = now_ns() - s.started;
     store_unit_system(slot + 1, make_uint4((u32)spent, (u32)(spent >> 32), 0, number));
     fence_system();
-    store_unit_system(slot, make_uint4(s.request.tokens, s.request.top, 0, number));
+    store_unit_system(
+        slot, make_uint4(s.request.tokens, s.request.top, s.request.flags & PASSED_OVER, number));
 }

@@ -37,7 +37,7 @@ struct Params {
     u32* abort;
     const uint4* requests;    // host memory: (ring, REQUEST_UNITS)
     uint4* replies;           // host memory: (ring, REPLY_UNITS)
-    const uint4* control;     // host memory: .x != 0 asks the kernel to leave
+    const uint4* control;     // host memory: .x != 0 asks the kernel to leave; .y: the newest request
     const int4* programs;     // (programs, blocks, program_length)
     u64 wait_ns;              // longest wait inside a request
     u64 stay_ns;              // longest stay of this launch
@@ -54,7 +54,9 @@ constexpr int MAX_TOP = 16;
 constexpr int TOKENS_PER_UNIT = 3;
 constexpr int REQUEST_UNITS = 1 + ceil_div(MAX_TOKENS, TOKENS_PER_UNIT);
 constexpr int REPLY_UNITS = 2 + MAX_TOP;
-constexpr u32 WANT_LOGITS = 1, ALL_LOGITS = 2, PING = 4;  // PING: answer at once, compute nothing
+// PING: answer at once, compute nothing. REPLACEABLE: not to be computed if a newer request is there;
+// PASSED_OVER, in the reply: it was not.
+constexpr u32 WANT_LOGITS = 1, ALL_LOGITS = 2, PING = 4, REPLACEABLE = 8, PASSED_OVER = 16;
 constexpr int INBOX_EXIT = REQUEST_UNITS;  // last unit of the inbox
 
 struct Request {
