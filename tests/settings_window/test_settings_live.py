@@ -27,11 +27,11 @@ from firmware_bridge.display.image import pixel_rows
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from tests.helpers.settings_desk import FakeComputer, settle
 from tests.helpers.settings_program import RunningProgram
+from tests.helpers.timing import undisturbed
 from tests.helpers.waiting import wait_until
 
 LIMIT_S = 0.1  # from the control to the companion's state
-BUSY_MACHINE = 5  # how much slower a machine may be that runs other things too
-WAIT_MS = 15_000
+WAIT_MS = 60_000
 
 
 class Live:
@@ -56,7 +56,7 @@ class Live:
 @pytest.fixture
 def live(tmp_path: Path, qtbot: QtBot) -> Iterator[Live]:
     with RunningProgram(tmp_path, BoardConfig(panel_height=64)) as program:
-        wait_until(lambda: bool(program.state and program.state.keyboard), 15)
+        wait_until(lambda: bool(program.state and program.state.keyboard))
         live = Live(program, tmp_path)
         qtbot.waitUntil(
             lambda: live.app.tools.bridge.view.presence is Presence.HERE, timeout=WAIT_MS
@@ -75,10 +75,10 @@ def test_a_setting_reaches_the_companion_within_100_ms(live: Live) -> None:
         began = time.perf_counter()
         box.setCurrentIndex(index)
         wanted = list(ModeName)[index]
-        wait_until(lambda wanted=wanted: _mode(live) is wanted, 5)
+        wait_until(lambda wanted=wanted: _mode(live) is wanted)
         took.append(time.perf_counter() - began)
     print(f"from the control to the companion: {sorted(took)[len(took) // 2] * 1e3:.1f} ms")
-    assert sorted(took)[len(took) // 2] < LIMIT_S * BUSY_MACHINE
+    assert undisturbed(took) < LIMIT_S
     assert live.program.store.load().settings.mode is ModeName.SUGGEST
 
 
