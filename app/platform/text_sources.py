@@ -57,7 +57,7 @@ def read_text(
         text = done.stdout.decode("utf-8", "replace").strip("\ufeff\r\n\t \0")
         if done.returncode != 0 or not text:
             raise NoTextError(Text("the {source} holds no text", source=Text(source.value)))
-        return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - len(_CUT)] + _CUT
+        return shortened(text)
     if platform in ("win32", "darwin"):
         raise NoProgramError(
             Text("the {source} cannot be read on this system.", source=Text(source.value))
@@ -68,6 +68,11 @@ def read_text(
             source=Text(source.value),
         )
     )
+
+
+def shortened(text: str) -> str:
+    """At most MAX_CHARS characters of `text`, with a sign that there were more."""
+    return text if len(text) <= MAX_CHARS else text[: MAX_CHARS - len(_CUT)] + _CUT
 
 
 def reading_commands(

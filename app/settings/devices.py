@@ -21,8 +21,9 @@ class DisplaySettings(Group):
 
     text_size: TextSize = Field(
         default=TextSize.AUTO,
-        title="Size of Chinese text",
-        description="Large is easier to read, small holds more. English stands in the keyboard's own letters.",
+        title="Size of drawn text",
+        description="Large is easier to read, small holds more. Chinese and letters with accents are drawn; "
+        "English stands in the keyboard's own letters.",
     )
     off_s: float = Field(
         default=120, ge=10, le=3600,

@@ -4,17 +4,23 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication, QHideEvent
+from PySide6.QtGui import QClipboard, QGuiApplication, QHideEvent
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from app.companion.messages import MAX_ASK_CHARS
 from app.i18n import Translate, told
+from app.platform.text_sources import TextSource, question_about, shortened
 from app.settings_window.bridge import Bridge
 from app.settings_window.ports import Answer, CompanionPort, CompanionView, Presence
 from app.settings_window.texts import engine_text
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Wording
+from engine.texts import Text
 
+_CLIPBOARDS = {
+    TextSource.CLIPBOARD: QClipboard.Mode.Clipboard,
+    TextSource.SELECTION: QClipboard.Mode.Selection,
+}
 _NO_ANSWER = ("stopped", "failed")  # states of the engine in which nobody answers
 
 
@@ -44,8 +50,17 @@ class AskPanel(QWidget):
         self.copy = button(words, lambda tr: tr("Copy"))
         words.say(self.copy.setAccessibleName, lambda tr: tr("Copy the answer"))
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._answer.text))
+        self.sources = {
+            TextSource.CLIPBOARD: button(words, lambda tr: tr("About the clipboard")),
+            TextSource.SELECTION: button(words, lambda tr: tr("About the selection")),
+        }
+        for source, ask_about in self.sources.items():
+            ask_about.clicked.connect(lambda _=False, source=source: self.ask_about(source))
+        clipboard = QGuiApplication.clipboard()
+        self.sources[TextSource.SELECTION].setVisible(clipboard.supportsSelection())
         card = Card()
         card.add(side_by_side(self.question, self.send))
+        card.add(side_by_side(*self.sources.values(), stretch_first=False))
         card.add(side_by_side(self.answer, self.copy))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -56,7 +71,20 @@ class AskPanel(QWidget):
 
     def ask(self) -> None:
         """Send the question."""
-        text = self.question.text().strip()
+        self._ask(self.question.text().strip())
+
+    def ask_about(self, source: TextSource) -> None:
+        """Send the text that is there now, with the question if there is one."""
+        text = QGuiApplication.clipboard().text(_CLIPBOARDS[source]).strip()
+        if text:
+            about = question_about(shortened(text), self.question.text())
+            self._ask(about[:MAX_ASK_CHARS])
+            return
+        trouble = Text("the {source} holds no text", source=Text(source.value))
+        self._is_waiting, self._answer = False, Answer("", trouble=trouble)
+        self._say()
+
+    def _ask(self, text: str) -> None:
         if not text or not self._may_ask:
             return
         self._is_waiting, self._answer = True, Answer("")
@@ -98,6 +126,8 @@ class AskPanel(QWidget):
         self.send.setText(self._send_text(tr))
         self.send.setAccessibleName(self.send.text())
         self.send.setEnabled(self._may_ask)
+        for ask_about in self.sources.values():
+            ask_about.setEnabled(self._may_ask and not self._is_waiting)
         self.copy.setVisible(bool(self._answer.text))
 
     def _send_text(self, tr: Translate) -> str:

@@ -14,6 +14,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QDoubleSpinBox, QLineEdit, QPlainTextEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
+from app.companion.messages import MAX_ASK_CHARS
+from app.platform.text_sources import TextSource
 from app.settings import ModeName, Settings
 from app.settings_window.edits import Edits
 from app.settings_window.fields import FieldKind
@@ -198,6 +200,26 @@ def test_without_a_companion_nothing_pretends(desk: SettingsDesk) -> None:
             assert not page.mode.isEnabled()
         if isinstance(page, PrivacyPage):
             assert not page.pause.isEnabled()
+
+
+def test_a_question_can_be_about_the_clipboard(desk: SettingsDesk) -> None:
+    desk.window.open_place("ask")
+    page = desk.window.page
+    assert isinstance(page, StatusPage)
+    QGuiApplication.clipboard().setText("  some text\n")
+    page.ask.sources[TextSource.CLIPBOARD].click()
+    assert page.ask.answer.text() == "some text"
+    page.ask.question.setText("Why?")
+    page.ask.sources[TextSource.CLIPBOARD].click()
+    assert page.ask.answer.text() == "Why?\n\nsome text"
+    QGuiApplication.clipboard().setText("x" * 10_000)
+    page.ask.question.setText("y" * 4000)
+    page.ask.sources[TextSource.CLIPBOARD].click()
+    assert len(page.ask.answer.text()) <= MAX_ASK_CHARS
+    QGuiApplication.clipboard().clear()
+    page.ask.sources[TextSource.CLIPBOARD].click()
+    assert page.ask.answer.text() == "⚠ the clipboard holds no text"
+    assert page.ask.send.text() == "Ask"
 
 
 def test_a_question_is_answered_and_forgotten(desk: SettingsDesk) -> None:
