@@ -14,9 +14,9 @@ import pytest
 from tests.helpers.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-# The goal is 1 s on an idle machine (0.7 s measured). Here time on the processor counts, to which other work on the
-# machine adds nothing, beside that of a bare window, which grows with it on a slow machine.
-LIMIT_IN_BARE_WINDOWS = 6.0
+# The goal is 1 s on an idle machine (0.7 s measured). Here time on the processor counts, to which other work
+# adds little, beside that of a bare window, which grows with it on a slow machine (0.13 s where it was 0.67 s).
+LIMIT_IN_BARE_WINDOWS = 10.0
 
 OPEN = """
 import sys, time
