@@ -55,7 +55,7 @@ def described(state: dict[str, Any]) -> str:
         (Text("error"), state["error"]),
         *(
             (Text("settings"), Text("{place}: {reason}", place=place, reason=as_text(text)))
-            for place, text in state["settings_problems"]
+            for place, text in state.get("settings_problems", ())
         ),
     )
     return "\n".join(

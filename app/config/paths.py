@@ -90,7 +90,7 @@ def runtime_folder() -> Path:
 
 
 def why_not_writable(folder: Path) -> Text | None:
-    """Why no file can be made in `folder`, which need not be there yet; None: one can. Leaves nothing behind."""
+    """Why no file can be made in `folder`, which need not be there yet; None: one can. Leaves nothing there."""
     place = next(p for p in (folder, *folder.parents) if p.exists())
     try:
         with tempfile.TemporaryFile(dir=place):

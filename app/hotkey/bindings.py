@@ -79,7 +79,7 @@ def parse(text: str) -> Combination:
 
 
 def _split(text: str) -> list[str]:
-    keys, plus = (text[:-1].removesuffix("+"), ["+"]) if text.endswith("+") else (text, [])
+    keys, plus = (text[:-2], ["+"]) if text == "+" or text.endswith("++") else (text, [])
     parts = keys.split("+") if keys else []
     if not parts + plus or not all(parts):
         raise CombinationError("a combination looks like <ctrl>+<alt>+a")

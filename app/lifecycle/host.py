@@ -39,7 +39,8 @@ _OF_THE_ENGINE = attrgetter("model", "max_context", "engine", "remote", "suggest
 class HostState:
     """One moment: the companion, and what it does not know itself. `keyboard` is the product name.
 
-    `settings` are those of the file, `profile` names the one that holds over them ("": none).
+    `settings` are those of the file, `profile` names the one that holds over them ("": none); the person chose
+    it (`is_profile_chosen`), or it fits.
     """
 
     companion: CompanionState
@@ -49,6 +50,7 @@ class HostState:
     profile: str = ""
 
 
+    is_profile_chosen: bool = False
 Listener = Callable[[HostState], None]
 
 
@@ -87,14 +89,16 @@ class CompanionHost:
         self._profile: str | None = None
 
     @property
+        self._chosen_profile: str | None = None
     def state(self) -> HostState | None:
         """This moment; None before the companion published anything."""
         companion = self._companion
         if companion is None:
             return None
         return HostState(
-            companion, self.settings, self._keyboard_name(), self.pauses.left_s, self._profile or ""
-        )
+            companion, self.settings, self._keyboard_name(), self.pauses.left_s, self._profile or "",
+            self._chosen_profile is not None and self._chosen_profile == self._profile,
+        )  # fmt: skip
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with each new state, on the thread that it came on. It must return soon."""
@@ -135,6 +139,13 @@ class CompanionHost:
 
     def toggle_pause(self) -> None:
         state = self._companion
+    def choose_profile(self, name: str | None) -> None:
+        """Work by the profile `name` until the next start; None: by the one that fits."""
+        with self._place_lock:
+            self._chosen_profile = name
+            self._follow_profile()
+        self._tell()
+
         if state is not None and state.is_paused:
             self.pauses.resume()
         else:
@@ -192,14 +203,19 @@ class CompanionHost:
             if now == self._surroundings:
                 return
             self._surroundings = now
-            if fitting(self.settings.profiles, now) == self._profile:
+            if self._wanted_profile() == self._profile:
                 return
             self._follow_profile()
         self._tell()
 
     def _follow_profile(self) -> None:
         """Work by the settings as they are here and now."""
-        self._profile = fitting(self.settings.profiles, self._surroundings)
+    def _wanted_profile(self) -> str | None:
+        if self._chosen_profile in self.settings.profiles:
+            return self._chosen_profile
+        return fitting(self.settings.profiles, self._surroundings)
+
+        self._profile = self._wanted_profile()
         self._post(Configure(effective(self.settings, self._profile)))
         if self._profile is not None and self.settings.profiles[self._profile].off:
             self.pauses.begin(PauseReason.PROFILE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib import resources
+from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -26,3 +27,14 @@ def load_catalogue() -> dict[str, CatalogueEntry]:
     """All entries by name."""
     text = resources.files("assets").joinpath("models.toml").read_text(encoding="utf-8")
     return {name: CatalogueEntry.model_validate(row) for name, row in tomllib.loads(text).items()}
+
+
+def title_of(model: Path) -> str:
+    """What the catalogue calls the installed file `model`; empty where it is none of the catalogue.
+
+    Known by name and size: a hash of the whole file would take longer than to load it.
+    """
+    entry = load_catalogue().get(model.stem)
+    if entry is None or not model.is_file() or model.stat().st_size != entry.size:
+        return ""
+    return entry.title

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from app.config.paths import log_folder
 from app.lifecycle.host import CompanionHost
 from app.platform.desktop import NoProgramError, copy_text, open_folder
-from app.tray.menu import MINUTES_OF, MODE_OF, Action
+from app.tray.menu import MINUTES_OF, MODE_OF, Action, ChooseProfile
 
 _log = logging.getLogger(__name__)
 
@@ -22,10 +22,12 @@ class TrayActions:
         self._host = host
         self._tell = tell
 
-    def __call__(self, action: Action) -> None:
+    def __call__(self, action: Action | ChooseProfile) -> None:
         """Do it."""
         host = self._host
         match action:
+            case ChooseProfile(name=name):
+                host.choose_profile(name)
             case Action.OPEN:
                 host.show_page("status")
             case Action.ASK:

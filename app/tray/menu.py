@@ -57,11 +57,18 @@ MINUTES_OF = {Action.PAUSE_15: 15, Action.PAUSE_60: 60, Action.PAUSE: None}
 
 
 @dataclass(frozen=True, slots=True)
+class ChooseProfile:
+    """Work by this profile; None: by the one that fits."""
+
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row. Without an action and rows it only tells something; without text it is a line."""
 
     text: str = ""
-    action: Action | None = None
+    action: Action | ChooseProfile | None = None
     rows: tuple[Row, ...] = ()
     checked: bool | None = None
     is_default: bool = False
@@ -84,6 +91,7 @@ def menu(state: HostState, tr: Translate) -> tuple[Row, ...]:
         *(() if can_cancel else (Row(tr("Ask…"), Action.ASK),)),
         *((Row(tr("Copy last reply"), Action.COPY_REPLY),) if companion.reply else ()),
         Row(tr("Mode"), rows=_modes(companion.chosen, tr)),
+        *((Row(tr("Profile"), rows=_profiles(state, tr)),) if state.settings.profiles else ()),
         _pause(state, tr),
         _model(companion.engine, tr),
         LINE,
@@ -170,6 +178,16 @@ def mode_texts(tr: Translate) -> dict[ModeName, str]:
 def _modes(mode: ModeName, tr: Translate) -> tuple[Row, ...]:
     texts = mode_texts(tr)
     return tuple(Row(texts[name], action, checked=name is mode) for action, name in MODE_OF.items())
+
+
+def _profiles(state: HostState, tr: Translate) -> tuple[Row, ...]:
+    chosen = state.profile if state.is_profile_chosen else None
+    automatic = Row(tr("Automatic"), ChooseProfile(None), checked=chosen is None)
+    named = (
+        Row(shortened(name, _ROW_CHARS), ChooseProfile(name), checked=name == chosen)
+        for name in state.settings.profiles
+    )
+    return (automatic, *named)
 
 
 def _pause(state: HostState, tr: Translate) -> Row:

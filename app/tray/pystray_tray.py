@@ -20,7 +20,7 @@ from app.platform.panel import panel_is_dark
 from app.settings import Settings, TrayInk
 from app.tray.icons import DARK, LIGHT, icon
 from app.tray.limits import MESSAGE_UNITS, TITLE_UNITS, TOOLTIP_UNITS, cut
-from app.tray.menu import LINE, Action, Row, Shape, menu, shape, tooltip
+from app.tray.menu import LINE, Action, ChooseProfile, Row, Shape, menu, shape, tooltip
 from app.tray.tray import NO_HOST, NO_MENU, Perform, Translator
 from app.tray.x11_icon import X11Icon, has_server, is_x11
 from engine.failures import name_of_error
@@ -175,12 +175,13 @@ class PystrayTray:
             default=row.is_default,
         )
 
-    def _actor(self, action: Action) -> Any:
+    def _actor(self, action: Action | ChooseProfile) -> Any:
         def act(_icon: object, _item: object) -> None:
             try:
                 self._perform(action)
             except Exception as error:  # noqa: BLE001  the toolkit would end its loop
-                _log.error("%s failed: %s", action.value, name_of_error(error))
+                kind = action.value if isinstance(action, Action) else "choose-profile"
+                _log.error("%s failed: %s", kind, name_of_error(error))
 
         return act
 

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from app.i18n import Translate
 from app.lifecycle.host import HostState
-from app.tray.menu import Action
+from app.tray.menu import Action, ChooseProfile
 from engine.failures import name_of_error
 
 _log = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 # On Windows a thread that waits without a limit does not see Ctrl+C.
 _LOOK_UP_S = 0.5 if sys.platform == "win32" else None
 
-Perform = Callable[[Action], None]
+Perform = Callable[[Action | ChooseProfile], None]
 Translator = Callable[[HostState], Translate]
 """Texts in the language of the settings."""
 

@@ -14,10 +14,10 @@ from PIL import Image, ImageChops
 from app.companion.messages import EngineChanged
 from app.i18n import Catalog, Language, translation
 from app.lifecycle.host import HostState
-from app.settings import ModeName, Settings
+from app.settings import ModeName, ProfileSettings, Settings
 from app.tray.icons import DARK, LIGHT, icon
 from app.tray.limits import MESSAGE_UNITS, TITLE_UNITS, TOOLTIP_UNITS, cut, shortened, utf16_units
-from app.tray.menu import LINE, Action, Row, Shape, menu, shape, tooltip
+from app.tray.menu import LINE, Action, ChooseProfile, Row, Shape, menu, shape, tooltip
 from engine.client import EngineState
 from firmware_bridge.protocol.messages import Status
 from tests.helpers.companion import Desk
@@ -57,6 +57,20 @@ def test_the_menu_at_rest() -> None:
 def test_the_profile_in_force_is_told() -> None:
     rows = menu(replace(host_state(), profile="coding"), str)
     assert rows[2] == Row("Profile: coding")
+
+
+def test_profiles_can_be_chosen_once_there_are_some() -> None:
+    profiles = {name: ProfileSettings() for name in ("coding", "a name of 64 letters" * 3)}
+    state = replace(host_state(), settings=Settings(profiles=profiles), profile="coding")
+    for is_chosen, automatic, coding in ((False, True, False), (True, False, True)):
+        rows = menu(replace(state, is_profile_chosen=is_chosen), str)
+        (row,) = [row for row in rows if row.text == "Profile"]
+        assert [(r.action, r.checked) for r in row.rows[:2]] == [
+            (ChooseProfile(None), automatic), (ChooseProfile("coding"), coding),
+        ]  # fmt: skip
+        assert row.rows[2].checked is False
+        assert len(row.rows[2].text) <= 60
+    assert "Profile" not in [row.text for row in menu(host_state(), str)]
 
 
 def test_while_it_answers_cancel_comes_first() -> None:

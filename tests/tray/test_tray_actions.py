@@ -12,7 +12,7 @@ import pytest
 from app.platform.desktop import NoProgramError, clipboard_commands, copy_text
 from app.settings import ModeName
 from app.tray.actions import TrayActions
-from app.tray.menu import Action
+from app.tray.menu import Action, ChooseProfile
 from app.tray.tray import NullTray
 from tests.helpers.running_host import RunningHost
 
@@ -38,6 +38,32 @@ def test_every_row_has_its_command(running: RunningHost, monkeypatch: pytest.Mon
     assert running.wait(lambda: not running.companion.state.is_paused)
     assert running.wait(lambda: running.companion.state.mode is ModeName.REACT)
     assert running.wait(lambda: running.engine.switched[-1] == "stop")
+
+
+def test_a_profile_is_chosen_until_automatic_is_again(running: RunningHost) -> None:
+    host = running.host
+    host.change_settings(
+        {"profiles": {"talk": {"mode": "chat"}, "code": {"applications": ["code"], "off": True}}}
+    )
+    act = TrayActions(host, lambda _reason: None)
+    assert running.wait(lambda: host.state is not None)
+
+    def now() -> tuple[str, bool]:
+        assert host.state is not None
+        return host.state.profile, host.state.is_profile_chosen
+
+    assert now() == ("", False)
+    act(ChooseProfile("talk"))
+    assert now() == ("talk", True)
+    assert running.wait(lambda: running.companion.state.mode is ModeName.CHAT)
+    host.application_changed("code")
+    assert now() == ("talk", True)  # also where another one fits
+    act(ChooseProfile(None))
+    assert now() == ("code", False)
+    assert running.wait(lambda: running.companion.state.is_paused)
+    act(ChooseProfile("talk"))
+    host.change_settings({"profiles": {"talk": None}})
+    assert now() == ("code", False)  # it is gone
 
 
 @pytest.mark.expected_log("to copy, install")
