@@ -18,6 +18,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from engine.texts import Text, as_text
+
 Translate = Callable[[str], str]
 
 
@@ -79,6 +81,21 @@ def padded(text: str, columns: int) -> str:
     width = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
     blanks = " " * (abs(columns) - width)
     return text + blanks if columns > 0 else blanks + text
+
+
+def adopted(text: str) -> Text:
+    """`text` as one of ours, which can go to other processes: the bridge has a Text of its own."""
+    if not isinstance(text, Template):
+        return as_text(text)
+    return Text(
+        text.template,
+        **{
+            name: adopted(value)
+            if isinstance(value, Template) and isinstance(value, str)
+            else value
+            for name, value in text.values.items()
+        },
+    )
 
 
 def told(tr: Translate, text: str) -> str:

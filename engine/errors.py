@@ -33,7 +33,12 @@ class ModelFileError(EngineError):
 
     def __init__(self, path: Path | str, field: str, reason: str) -> None:
         super().__init__(
-            Text("{path}: {field}: {reason}", path=path, field=field, reason=as_text(reason))
+            Text(
+                "{path}: {field}: {reason}",
+                path=path,
+                field=as_text(field),
+                reason=as_text(reason),
+            )
         )
         self.path = Path(path)
         self.field = field

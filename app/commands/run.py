@@ -40,7 +40,7 @@ from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard
 
 _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-_VIRTUAL_NAME = "Thock virtual keyboard"
+_VIRTUAL_NAME = Text("Thock virtual keyboard")
 
 
 @click.command()

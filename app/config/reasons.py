@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic_core import ErrorDetails
 
-from engine.texts import Text, as_text
+from app.i18n import adopted
+from engine.texts import Text
 
 
 def reason_of(detail: ErrorDetails) -> Text:
@@ -50,7 +51,7 @@ def reason_of(detail: ErrorDetails) -> Text:
         case "missing":
             return Text("This is needed.")
         case "value_error":
-            return as_text(str(limits["error"]))
+            return adopted(str(limits["error"]))
         case _:
             return Text("Not taken: {reason}", reason=detail["msg"])
 

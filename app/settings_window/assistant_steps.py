@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings_window.ask_panel import AskPanel
 from app.settings_window.downloads import DownloadRow
 from app.settings_window.first_steps import Step
@@ -149,7 +149,7 @@ class KeyboardStep(StepView):
     def _state_text(self, tr: Translate) -> str:
         name = self.tools.bridge.view.keyboard
         if name:
-            return "✓ " + tr("Connected: {name}").format(name=name)
+            return "✓ " + tr("Connected: {name}").format(name=told(tr, name))
         if self.tools.edits.settings.keyboard == "virtual":
             return "✓ " + tr("The virtual keyboard is chosen.")
         return tr("Waiting for a keyboard…")

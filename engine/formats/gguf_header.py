@@ -54,7 +54,7 @@ def read_header(file: MappedFile) -> GgufHeader:
     n_keys = cursor.count("metadata_kv_count", MAX_KEYS)
     values: dict[str, RawValue] = {}
     for number in range(n_keys):
-        key = cursor.name(f"metadata key {number}")
+        key = cursor.name(Text("metadata key {name}", name=number))
         if key in values:
             raise ModelFileError(file.path, key, "stands twice in the metadata")
         values[key] = cursor.value(key)
@@ -214,8 +214,8 @@ def _read_infos(cursor: _Cursor, n_tensors: int) -> dict[str, _Info]:
     path = cursor.file.path
     infos: dict[str, _Info] = {}
     for number in range(n_tensors):
-        name = cursor.name(f"name of tensor {number}")
-        field = f"tensor {name}"
+        name = cursor.name(Text("name of tensor {name}", name=number))
+        field = Text("tensor {name}", name=name)
         if name in infos:
             raise ModelFileError(path, field, "stands twice in the file")
         n_dims = cursor.u32(field)
@@ -249,7 +249,7 @@ def _place_tensors(
     data_start = -(-header_end // alignment) * alignment
     tensors: dict[str, StoredTensor] = {}
     for name, info in infos.items():
-        field = f"tensor {name}"
+        field = Text("tensor {name}", name=name)
         kind = _tensor_type(file, field, info.type)
         size = stored_size(kind, info.shape)
         if size is None:

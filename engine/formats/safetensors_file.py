@@ -53,7 +53,7 @@ def read_safetensors(file: MappedFile, ignored: frozenset[str]) -> dict[str, Sto
 
 
 def _read_entry(file: MappedFile, name: str, entry: Any, data_start: int) -> StoredTensor:
-    field = f"tensor {printable(name)}"
+    field = Text("tensor {name}", name=printable(name))
     if not isinstance(entry, dict):
         raise ModelFileError(file.path, field, "is described by no object")
     dtype = entry.get("dtype")

@@ -63,7 +63,7 @@ def check_tensors(
     for name, shape in shapes.items():
         tensor = tensors.get(name)
         if tensor is None:
-            raise ModelFileError(path, f"tensor {file_name(name)}", "is missing")
+            raise ModelFileError(path, Text("tensor {name}", name=file_name(name)), "is missing")
         if tensor.shape != shape:
             raise ModelFileError(
                 tensor.file.path,
@@ -126,7 +126,9 @@ class StoredModel:
         try:
             return self._tensors[name]
         except KeyError:
-            raise ModelFileError(self.path, f"tensor {name}", "is not in the file") from None
+            raise ModelFileError(
+                self.path, Text("tensor {name}", name=name), "is not in the file"
+            ) from None
 
     @property
     def file_bytes(self) -> int:

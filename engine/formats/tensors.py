@@ -72,7 +72,7 @@ class StoredTensor:
     @property
     def field(self) -> str:
         """How messages call it."""
-        return f"tensor {self.name}"
+        return Text("tensor {name}", name=self.name)
 
 
 def stored_size(kind: TensorType, shape: tuple[int, ...]) -> int | None:

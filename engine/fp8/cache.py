@@ -141,16 +141,20 @@ def _array(path: Path, mapped: NDArray[np.uint8], base: int, entry: Any) -> NDAr
     shape = [int(n) for n in entry["shape"]]
     offset = int(entry["offset"])
     if entry["dtype"] not in _DTYPES or offset < 0 or any(n < 0 for n in shape):
-        raise ModelFileError(path, f"array {name}", "type, shape or offset out of range")
+        raise ModelFileError(
+            path, Text("array {name}", name=name), "type, shape or offset out of range"
+        )
     dtype = np.dtype(entry["dtype"])
     size = dtype.itemsize
     for n in shape:  # Python integers: a hostile shape cannot overflow the comparison below
         size *= n
     if base + offset + size > mapped.size:
-        raise ModelFileError(path, f"array {name}", "reaches past the end of the file")
+        raise ModelFileError(
+            path, Text("array {name}", name=name), "reaches past the end of the file"
+        )
     raw = mapped[base + offset : base + offset + size]
     if _crc(raw) != entry["crc32"]:
-        raise ModelFileError(path, f"array {name}", "checksum differs")
+        raise ModelFileError(path, Text("array {name}", name=name), "checksum differs")
     array: NDArray[Any] = raw.view(dtype).reshape(shape)
     return array
 

@@ -28,6 +28,8 @@ from app.settings_window.labels import Place
 from app.settings_window.memory_plan import MemoryPlan
 from app.settings_window.pages.base import PageView
 from app.settings_window.speed_test import Speed
+from engine.errors import ModelFileError
+from engine.texts import Text
 from firmware_bridge.discovery.candidates import HID, Candidate
 from firmware_bridge.transport.base import DeviceIdentity
 
@@ -56,10 +58,29 @@ PLAIN = Candidate(
     matches=False,
     reason="no raw HID interface",
 )
+# As the checks put them, with numbers, names and causes in them.
 FINDINGS = (
-    Finding("python", CheckStatus.OK, "3.11"),
-    Finding("memory", CheckStatus.WARNING, "0.5 GB free", "Close something."),
+    Finding("python", CheckStatus.OK, "3.11.7"),
+    Finding(
+        "memory",
+        CheckStatus.WARNING,
+        Text("{free:.1f} GB free", free=0.53),
+        "The default model wants 1.5 GB: close something.",
+    ),
+    Finding(
+        "hotkeys",
+        CheckStatus.OK,
+        Text("through {way}, if you turn them on", way=Text("the system")),
+    ),
+    Finding(
+        "engine",
+        CheckStatus.ERROR,
+        Text("failed: {reason}", reason=ModelFileError("/m/small.gguf", "path", "is empty")),
+    ),
     Finding("model", CheckStatus.ERROR, "none installed", "Run `thock model add smollm2`."),
+)
+TROUBLE = str(
+    ModelFileError("/m/small.gguf", Text("tensor {name}", name="blk.0.attn_q.weight"), "is missing")
 )
 
 

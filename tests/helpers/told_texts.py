@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import errno
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -109,6 +110,8 @@ def _shown_in(tree: ast.AST, name: str, errors: set[str]) -> Iterator[ast.Consta
             continue
         if maker not in MAKERS and maker not in errors:
             continue
+        if maker in ("ModelFileError", "UnsupportedModelError"):
+            yield from _words(call.args[1])
         for number, argument in enumerate(call.args):
             if number < MAKERS.get(maker, 0) or (maker in ("Text", "say") and number):
                 continue
@@ -130,6 +133,13 @@ def _strings(node: ast.expr) -> Iterator[ast.Constant | ast.JoinedStr]:
         case ast.BoolOp():
             for value in node.values:
                 yield from _strings(value)
+
+
+def _words(place: ast.expr) -> Iterator[ast.Constant]:
+    """The place in a model file, where it is said in words and not by its name in there."""
+    match place:
+        case ast.Constant(value=str(text)) if not re.search(r"[._*]", text):
+            yield place
 
 
 def _assigned(tree: ast.AST) -> dict[str, list[ast.expr]]:

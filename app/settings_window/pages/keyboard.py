@@ -138,7 +138,7 @@ class KeyboardPage(PageView):
     def _state_text(self, tr: Translate) -> str:
         view = self.tools.bridge.view
         if view.keyboard:
-            return tr("Connected: {name}").format(name=view.keyboard)
+            return tr("Connected: {name}").format(name=told(tr, view.keyboard))
         if view.presence is Presence.AWAY:
             return tr("Thock does not run.")
         return tr("No keyboard is connected.")

@@ -8,7 +8,7 @@ import math
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QComboBox, QPushButton
 
-from app.i18n import Translate
+from app.i18n import Translate, told
 from app.settings import ModeName
 from app.settings_window.ask_panel import AskPanel
 from app.settings_window.fields import Choice
@@ -102,7 +102,7 @@ class StatusPage(PageView):
         if view.presence is Presence.AWAY:
             return tr("Thock does not run.")
         if view.keyboard:
-            return tr("Keyboard: {name}").format(name=view.keyboard)
+            return tr("Keyboard: {name}").format(name=told(tr, view.keyboard))
         return tr("No keyboard is connected.")
 
     def _engine_text(self, tr: Translate) -> str:
