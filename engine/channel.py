@@ -9,6 +9,7 @@ unpickle, and unpickling runs code that the other side chose.
 from __future__ import annotations
 
 import json
+import threading
 from multiprocessing.connection import Connection
 from typing import Generic, TypeVar
 
@@ -68,10 +69,11 @@ def encode(message: Command | Event) -> bytes:
 
 
 class Channel(Generic[Incoming]):
-    """One end of a connection. One thread may send while one other receives."""
+    """One end of a connection. Any thread may send, and one receives."""
 
     def __init__(self, connection: Connection, incoming: TypeAdapter[Incoming]) -> None:
         self._connection = connection
+        self._sending = threading.Lock()
         self._incoming = incoming
 
     def send_frame(self, frame: bytes) -> None:
@@ -81,7 +83,8 @@ class Channel(Generic[Incoming]):
             ChannelClosedError: the other side is gone.
         """
         try:
-            self._connection.send_bytes(frame)
+            with self._sending:
+                self._connection.send_bytes(frame)
         except (OSError, ValueError) as error:
             raise ChannelClosedError("the other side closed the connection") from error
 

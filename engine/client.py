@@ -24,6 +24,7 @@ from engine.errors import EngineUnavailableError
 from engine.failures import name_of_error
 from engine.messages import (
     DEFAULT_WINDOW,
+    Alive,
     Cancel,
     Chat,
     Choose,
@@ -39,6 +40,7 @@ from engine.messages import (
     RemoteServer,
     ReplyGrew,
     ReplyReady,
+    Residency,
     Shutdown,
     Suggest,
 )
@@ -51,6 +53,7 @@ FAKE_ENGINE = (*MODEL_ENGINE, "--fake")
 LOAD_REQUEST = 0
 # Requests without their last event. More are refused: whoever asks that often reads no answers.
 MAX_OPEN = 256
+_LOOK_S = 1.0
 
 Request: TypeAlias = Suggest | Chat | Complete | Prepare | Choose | Forget
 
@@ -70,12 +73,20 @@ class EngineState(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """Time limits in seconds, and how often a child that died is started again."""
+    """Time limits in seconds, and how often a child that died is started again.
+
+    `silence_s`: a child that gave no sign of life for so long, though something was asked of it, hangs.
+    """
 
     connect_s: float = 20.0
+    silence_s: float = 10.0
     exit_s: float = 2.0
     restarts: int = 3
     restart_window_s: float = 600.0
+
+
+class _HungError(Exception):
+    """The child is there and does nothing."""
 
 
 class _GiveUpError(Exception):
@@ -138,11 +149,14 @@ class EngineClient:
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
         window: int = DEFAULT_WINDOW,
+        *,
+        residency: Residency = Residency.LEASE,
+        title: str = "",
     ) -> None:
         """Start a child that loads `model`; returns at once. A child that runs already is stopped first.
 
         With Device.REMOTE the child talks to `server`, and `model` is not looked at. Suggestions are made
-        from the last `window` tokens of a text.
+        from the last `window` tokens of a text. `residency` and `title`: see messages.LoadModel.
 
         Raises:
             pydantic.ValidationError: `max_context` or `window` is out of range.
@@ -150,7 +164,7 @@ class EngineClient:
         path = str(Path(model).absolute())  # the child has another working directory
         load = LoadModel(
             request=LOAD_REQUEST, path=path, max_context=max_context, window=window,
-            device=device, server=server,
+            device=device, server=server, residency=residency, title=title,
         )  # fmt: skip
         self.stop()
         self._stopping.clear()
@@ -278,12 +292,13 @@ class EngineClient:
             self._may_use_gpu = load.device in (Device.AUTO, Device.CUDA)
             self._enter(EngineState.LOADING, "")
             while True:
+                self._await_sign(child)
                 self._take(child.channel.receive())
         except ChannelClosedError:
             grace_s = self._limits.exit_s  # it is leaving: how it ended tells why
         except ProtocolVersionError as error:
             raise _GiveUpError(error.code, str(error)) from error
-        except (ChildStartError, ChannelError) as error:
+        except (ChildStartError, ChannelError, _HungError) as error:
             trouble = as_text(str(error))
         finally:
             end = child.end(grace_s)  # a writer that waits for the child gets an error from here on
@@ -299,10 +314,27 @@ class EngineClient:
             )
         return end
 
+    def _await_sign(self, child: EngineChild) -> None:
+        """Return when something came. Counts looks and not time, which goes on while the computer sleeps.
+
+        Raises:
+            _HungError: nothing came for `silence_s` while something was to be done.
+        """
+        silent_s = 0.0
+        while not child.channel.poll(_LOOK_S):
+            is_idle = self._state is EngineState.READY and not self._open
+            silent_s = 0.0 if is_idle else silent_s + _LOOK_S
+            if silent_s >= self._limits.silence_s:
+                raise _HungError(
+                    Text("it gave no sign of life for {seconds:g} s", seconds=silent_s)
+                )
+
     def _take(self, event: Event) -> None:
         match event:
             case Hello():
                 raise ChannelError("the engine said hello twice")
+            case Alive():
+                pass  # that it came is all
             case Failed(request=number, code=code, message=message) if number == LOAD_REQUEST:
                 raise _GiveUpError(code, message)
             case ModelLoaded(backend=backend):

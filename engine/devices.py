@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -20,7 +21,7 @@ from engine.backend import Backend
 from engine.errors import DeviceError, OutOfMemoryError, UnsupportedModelError
 from engine.failures import name_of_error
 from engine.formats.source import ModelSource
-from engine.messages import Device
+from engine.messages import Device, Residency
 from engine.texts import Text, as_text
 
 if TYPE_CHECKING:
@@ -85,12 +86,14 @@ def _open_cpu(source: ModelSource, max_context: int) -> Backend:
     return CpuBackend(source, max_context)
 
 
-def _open_cuda(source: ModelSource, max_context: int) -> Backend:
+def _open_cuda(
+    source: ModelSource, max_context: int, residency: Residency = Residency.LEASE
+) -> Backend:
     from engine.cuda.backend import CudaBackend
     from engine.cuda.driver import Context
 
     with Context():  # the device is looked at before minutes go into packing weights for it
-        return CudaBackend(packed_model(source), max_context, kernel_folder())
+        return CudaBackend(packed_model(source), max_context, kernel_folder(), residency=residency)
 
 
 def packed_model(source: ModelSource) -> PackedModel:
@@ -108,6 +111,11 @@ def kernel_folder() -> Path:
 
 def _cache_folder() -> Path:
     return Path(PlatformDirs("thock", appauthor=False).user_cache_dir)
+
+
+def devices_with(residency: Residency) -> Devices:
+    """The devices, with the GPU's kernel staying as long as `residency` says."""
+    return MappingProxyType({**DEVICES, Device.CUDA: partial(_open_cuda, residency=residency)})
 
 
 DEVICES: Final[Devices] = MappingProxyType({Device.CPU: _open_cpu, Device.CUDA: _open_cuda})

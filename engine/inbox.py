@@ -19,14 +19,23 @@ class Job:
     def __init__(self, command: Work) -> None:
         self.command = command
         self._cancelled = threading.Event()
+        self.looks = 0
+        """How often the worker asked whether to stop: signs that it gets on."""
+        self.is_resting = False
+        """The worker waits on purpose."""
 
     def cancelled(self) -> bool:
         """Asked by the worker before every token."""
+        self.looks += 1
         return self._cancelled.is_set()
 
     def cancelled_within(self, seconds: float) -> bool:
         """Wait for so long, or until it is cancelled; whether it is."""
-        return self._cancelled.wait(seconds)
+        self.is_resting = True
+        try:
+            return self._cancelled.wait(seconds)
+        finally:
+            self.is_resting = False
 
     def cancel(self) -> None:
         """Ask the worker to stop. The command is answered all the same."""

@@ -21,7 +21,7 @@ from pydantic import (
 
 from engine.texts import from_wire, to_wire
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_TEXT = 32_768
 MAX_REPLY_TOKENS = 4096
@@ -55,6 +55,18 @@ class Device(enum.StrEnum):
     REMOTE = "remote"
 
 
+class Residency(enum.StrEnum):
+    """How long the kernel of the GPU engine stays on the card.
+
+    LAUNCH: one launch for a request. LEASE: a bounded time, and shortly after the last request no more.
+    RESIDENT: until the model is unloaded; refused on a card whose driver ends long kernels.
+    """
+
+    LAUNCH = "launch"
+    LEASE = "lease"
+    RESIDENT = "resident"
+
+
 class RemoteServer(_Message):
     """A server with the OpenAI API that the person named. `url` ends before `/chat/completions`.
 
@@ -70,7 +82,8 @@ class LoadModel(_Message):
     """Load a model file or folder, or connect to `server` (REMOTE); answered by ModelLoaded or Failed.
 
     `window` is how many tokens of a text suggestions are made from, at most. `reason` says why `device` is
-    not the one that the person chose; it comes back as ModelLoaded.note.
+    not the one that the person chose; it comes back as ModelLoaded.note. `residency` is for the GPU. `title` is
+    what the model is to be called; empty: as its file says.
     """
 
     type: Literal["load-model"] = "load-model"
@@ -80,6 +93,8 @@ class LoadModel(_Message):
     window: int = Field(default=DEFAULT_WINDOW, ge=2, le=1 << 17)
     device: Device = Device.AUTO
     server: RemoteServer | None = None
+    residency: Residency = Residency.LEASE
+    title: str = Field(default="", max_length=256)
     reason: Told = ""
 
 
@@ -276,6 +291,15 @@ class Forgotten(_Message):
     request: int
 
 
+class Alive(_Message):
+    """The child gets on with `request`: sent about once a second while it computes. A child that says nothing
+    for long, though something was asked of it, hangs.
+    """
+
+    type: Literal["alive"] = "alive"
+    request: int
+
+
 class Failed(_Message):
     """`code` is EngineError.code, or `internal`; `message` holds no key content."""
 
@@ -296,6 +320,7 @@ Event = (
     | ReplyFinished
     | LabelChosen
     | Forgotten
+    | Alive
     | Failed
 )
 

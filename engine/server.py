@@ -2,7 +2,7 @@
 """The engine child process: takes commands from its parent, answers with events, ends with its parent.
 
 The reader thread only reads: it marks jobs as cancelled and ends the process. The main thread carries
-the commands out one after the other, and it alone writes events.
+the commands out one after the other and writes events; a third one tells that it gets on (pulse.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from typing import TypeAlias
 
 from engine.channel import AUTHKEY_BYTES, Channel, ChannelClosedError, ChannelError
 from engine.childlog import log_error, set_up_child_logging
-from engine.devices import on_the_cpu
+from engine.devices import devices_with, on_the_cpu
 from engine.errors import DeviceError, EngineError, EngineUnavailableError
 from engine.inbox import Inbox, Job
 from engine.messages import (
     COMMANDS,
     PROTOCOL_VERSION,
+    Alive,
     Chat,
     Choose,
     Command,
@@ -49,6 +50,7 @@ from engine.messages import (
     Suggest,
     SuggestionsReady,
 )
+from engine.pulse import Pulse
 from engine.serving import Choice, LoadedModel, Reply, Suggestions
 from engine.texts import Text
 
@@ -97,27 +99,43 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_NOT_CONNECTED
     # os._exit, because the main thread may be deep in a matrix product or an import when the parent
     # leaves; there is nothing to flush and no file to close.
-    serve(channel, _load_fake if options.fake else _load_model, leave=os._exit)
+    load = _load_fake if options.fake else _load_model
+    serve(channel, load, leave=os._exit, is_elsewhere=options.fake)
     return EXIT_DONE
 
 
-def serve(channel: Channel[Command], load: Loader, leave: Callable[[int], object]) -> None:
+def serve(
+    channel: Channel[Command],
+    load: Loader,
+    leave: Callable[[int], object],
+    *,
+    is_elsewhere: bool = False,
+) -> None:
     """Carry out commands until the channel ends or Shutdown comes; then `leave` gets the exit code.
 
-    `leave` is called on the reader's thread, also while a command is being carried out.
+    `leave` is called on the reader's thread, also while a command is being carried out. `is_elsewhere`: the
+    models of `load` do not compute in this process.
     """
     inbox = Inbox()
     reader = threading.Thread(
         target=_read_commands, args=(channel, inbox, leave), name="engine-reader", daemon=True
     )
     reader.start()
+    pulse = Pulse(lambda request: channel.send(Alive(request=request)))
+    pulse.is_elsewhere = is_elsewhere
+    pulse.start()
     worker = _Worker(channel, load)
     try:
         while (job := inbox.take()) is not None:
+            if isinstance(job.command, LoadModel):
+                pulse.is_elsewhere = is_elsewhere or job.command.device is Device.REMOTE
+            pulse.watch(job)
             worker.do(job)
+            pulse.watch(None)
     except ChannelClosedError:
         pass  # the reader sees the same end and leaves
     finally:
+        pulse.close()
         worker.close()
     reader.join()
 
@@ -291,7 +309,7 @@ class _Worker:
         _log.info("model loaded in %.1f s, backend %s", time.perf_counter() - start, info.backend)
         return ModelLoaded(
             request=command.request,
-            name=info.name,
+            name=command.title or info.name,
             parameters=info.parameters,
             context_length=info.context_length,
             window=info.window,
@@ -319,8 +337,9 @@ def _load_model(command: LoadModel) -> LoadedModel:
     from engine.runner import ModelRunner
 
     return ModelRunner.open(
-        command.path, command.max_context, command.window, device=command.device
-    )
+        command.path, command.max_context, command.window,
+        device=command.device, devices=devices_with(command.residency),
+    )  # fmt: skip
 
 
 def _load_fake(command: LoadModel) -> LoadedModel:

@@ -16,6 +16,7 @@ from app.companion.state import CompanionState
 from app.demo.board import BY_USAGE, KEY_LEDS, LED_COUNT
 from app.demo.latency import LatencyTable
 from app.log import forbid_core_dumps
+from app.models.catalogue import title_of
 from app.settings import Settings
 from engine.client import MODEL_ENGINE, EngineClient
 from firmware_bridge.events import BridgeEvent, KeyPressed
@@ -102,6 +103,7 @@ class DemoStation:
         self.engine.start(
             self.options.model, settings.max_context, settings.engine, settings.remote.server(),
             settings.suggest.context_tokens,
+            residency=settings.residency, title=title_of(Path(self.options.model)),
         )  # fmt: skip
         return self
 

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+from app.models.catalogue import title_of
 from app.models.errors import ModelStoreError
 from app.models.store import ModelStore
 from app.settings import Settings
 from engine.client import EngineState
 from engine.failures import name_of_error
-from engine.messages import DEFAULT_WINDOW, Device, RemoteServer
+from engine.messages import DEFAULT_WINDOW, Device, RemoteServer, Residency
 from engine.texts import Text
 
 _NO_FILE = Path("remote")  # the server has its own
@@ -36,6 +37,9 @@ class Engine(Protocol):
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
         window: int = DEFAULT_WINDOW,
+        *,
+        residency: Residency = Residency.LEASE,
+        title: str = "",
     ) -> None: ...
 
     def stop(self) -> None: ...
@@ -121,4 +125,5 @@ class EngineSwitch:
         self._engine.start(
             model, settings.max_context, settings.engine, settings.remote.server(),
             settings.suggest.context_tokens,
+            residency=settings.residency, title=title_of(model),
         )  # fmt: skip

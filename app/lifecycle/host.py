@@ -32,7 +32,9 @@ from engine.failures import name_of_error
 _log = logging.getLogger(__name__)
 
 # Settings that another model, another size of it or another place for it follows from.
-_OF_THE_ENGINE = attrgetter("model", "max_context", "engine", "remote", "suggest.context_tokens")
+_OF_THE_ENGINE = attrgetter(
+    "model", "max_context", "engine", "remote", "residency", "suggest.context_tokens"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,9 @@ class HostState:
     keyboard: str = ""
     paused_s: float | None = None
     profile: str = ""
-
-
     is_profile_chosen: bool = False
+
+
 Listener = Callable[[HostState], None]
 
 
@@ -87,9 +89,9 @@ class CompanionHost:
         self._questions = itertools.count(1)
         self._surroundings = Surroundings()
         self._profile: str | None = None
+        self._chosen_profile: str | None = None
 
     @property
-        self._chosen_profile: str | None = None
     def state(self) -> HostState | None:
         """This moment; None before the companion published anything."""
         companion = self._companion
@@ -137,8 +139,6 @@ class CompanionHost:
             names = list(ModeName)
             self.set_mode(names[(names.index(state.chosen) + 1) % len(names)])
 
-    def toggle_pause(self) -> None:
-        state = self._companion
     def choose_profile(self, name: str | None) -> None:
         """Work by the profile `name` until the next start; None: by the one that fits."""
         with self._place_lock:
@@ -146,6 +146,8 @@ class CompanionHost:
             self._follow_profile()
         self._tell()
 
+    def toggle_pause(self) -> None:
+        state = self._companion
         if state is not None and state.is_paused:
             self.pauses.resume()
         else:
@@ -208,13 +210,13 @@ class CompanionHost:
             self._follow_profile()
         self._tell()
 
-    def _follow_profile(self) -> None:
-        """Work by the settings as they are here and now."""
     def _wanted_profile(self) -> str | None:
         if self._chosen_profile in self.settings.profiles:
             return self._chosen_profile
         return fitting(self.settings.profiles, self._surroundings)
 
+    def _follow_profile(self) -> None:
+        """Work by the settings as they are here and now."""
         self._profile = self._wanted_profile()
         self._post(Configure(effective(self.settings, self._profile)))
         if self._profile is not None and self.settings.profiles[self._profile].off:

@@ -13,7 +13,7 @@ from app.settings.base import Group, ModeName, Name, Page, known_layout
 from app.settings.devices import DisplaySettings, GeneralSettings, HotkeySettings, LightsSettings
 from app.settings.engine import RemoteSettings
 from app.settings.modes import ChatSettings, ReactSettings, ReadySettings, SuggestSettings
-from engine.messages import Device
+from engine.messages import Device, Residency
 
 CHARS_PER_TOKEN = 4  # of English, about; other scripts have fewer
 
@@ -108,6 +108,13 @@ class Settings(Group):
         default=Device.AUTO,
         title="Computed by",
         description="Auto takes the graphics card if it can run the model, else the processor.",
+        json_schema_extra={"page": Page.ENGINE},
+    )
+    residency: Residency = Field(
+        default=Residency.LEASE,
+        title="Program on the graphics card",
+        description="Kept while you type it answers sooner; started for each answer it leaves the card free "
+        "in between. Always is for a card without a display.",
         json_schema_extra={"page": Page.ENGINE},
     )
     remote: RemoteSettings = Field(

@@ -171,7 +171,8 @@ class CompanionLink:
         try:
             return self._store.change(changes)
         except SettingsError as error:
-            raise SettingsRefusedError(str(error)) from error
+            texts = [as_text(problem.text) for problem in error.problems]
+            raise SettingsRefusedError(listed(texts)) from error
 
     # ---------------------------------------------------------------- companion
 

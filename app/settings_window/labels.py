@@ -10,7 +10,7 @@ from app.i18n import Language, Translate
 from app.places import Place as Place
 from app.settings import Appearance, LogLevel, ModeName, TextSize, TrayInk
 from app.settings_window.fields import Choice
-from engine.messages import Device
+from engine.messages import Device, Residency
 
 # A language is called by its own name in every language.
 _NATIVE: Mapping[Language, str] = MappingProxyType(
@@ -32,6 +32,11 @@ LABELS: Mapping[type, Mapping[object, str]] = MappingProxyType(
             Device.CPU: "Processor",
             Device.CUDA: "Graphics card",
             Device.REMOTE: "Server",
+        },
+        Residency: {
+            Residency.LAUNCH: "Started for each answer",
+            Residency.LEASE: "Kept while I type",
+            Residency.RESIDENT: "Always there",
         },
         LogLevel: {
             LogLevel.DEBUG: "Everything",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import ctypes
-import enum
 import logging
 import time
 from collections.abc import Sequence
@@ -24,6 +23,7 @@ from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
 from engine.cuda.shape import MAX_TOKENS, Op
 from engine.fp8.model import Matrix, PackedModel
+from engine.messages import Residency as Residency
 from engine.texts import Text
 
 _log = logging.getLogger(__name__)
@@ -39,18 +39,6 @@ _LEAST_CLUSTERS: Final = 4  # with fewer, the grid kernel is as fast
 _SECOND: Final = 1_000_000_000
 _LEAVING_NS: Final = 1_000_000  # from the last look at the clock until the kernel has left, at most
 _FOREVER_NS: Final = (1 << 63) - 1
-
-
-class Residency(enum.Enum):
-    """How long the kernel stays on the device.
-
-    LAUNCH: one launch a request. LEASE: at most `Tuning.lease_ms` in all, and `Tuning.idle_ms` after the
-    last request. RESIDENT: until closed; refused on a GPU whose driver kills long kernels.
-    """
-
-    LAUNCH = "launch"
-    LEASE = "lease"
-    RESIDENT = "resident"
 
 
 class GpuEngine:

@@ -16,7 +16,10 @@ from tests.helpers.running_host import RunningHost
 def test_as_it_is_set_while_nothing_runs(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     found = check_engine(tmp_path, file)
-    assert (found.status, found.text) == (CheckStatus.OK, "the graphics card if it can, else the processor, as it is set")
+    assert (found.status, found.text) == (
+        CheckStatus.OK,
+        "the graphics card if it can, else the processor, as it is set",
+    )
     file.write_text('version = 1\nengine = "remote"\n[remote]\nurl = "http://canary/v1"\n')
     found = check_engine(tmp_path, file)
     assert found.status is CheckStatus.WARNING

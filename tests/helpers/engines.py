@@ -16,6 +16,7 @@ from engine.client import FAKE_ENGINE, MODEL_ENGINE, ClientLimits, EngineClient,
 from engine.messages import (
     COMMANDS,
     EVENTS,
+    Alive,
     Command,
     Event,
     Hello,
@@ -78,7 +79,9 @@ def engine_in_thread(load: Loader) -> Iterator[Talk]:
     def read() -> None:
         try:
             while True:
-                talk.events.put(channel.receive())
+                event = channel.receive()
+                if not isinstance(event, Alive):  # they come when they come
+                    talk.events.put(event)
         except ChannelClosedError:
             return
 

@@ -19,7 +19,7 @@ from app.lifecycle.engine_switch import EngineSwitch, chosen_model
 from app.lifecycle.host import CompanionHost
 from app.models.store import ModelStore
 from engine.client import EngineState
-from engine.messages import Device, RemoteServer
+from engine.messages import Device, RemoteServer, Residency
 from firmware_bridge.events import BridgeEvent, LinkReady
 from tests.helpers.companion import FakeEngine, FakeKeyboard, board
 
@@ -40,9 +40,13 @@ class SwitchedEngine(FakeEngine):
         device: Device = Device.AUTO,
         server: RemoteServer | None = None,
         window: int = 128,
+        *,
+        residency: Residency = Residency.LEASE,
+        title: str = "",
     ) -> None:
         self.switched.append(f"start {Path(model).name} {max_context}")
         self.device, self.server, self.window = device, server, window
+        self.residency, self.title = residency, title
 
     def stop(self) -> None:
         self.switched.append("stop")
