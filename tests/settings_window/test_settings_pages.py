@@ -202,6 +202,17 @@ def test_without_a_companion_nothing_pretends(desk: SettingsDesk) -> None:
             assert not page.pause.isEnabled()
 
 
+def test_a_choice_of_numbers_has_its_unit(desk: SettingsDesk) -> None:
+    page = desk.page(Place.COMPANION)
+    assert isinstance(page, CompanionPage)
+    box = page.rows[("suggest", "context_tokens")].editor.focus
+    assert isinstance(box, QComboBox)
+    texts = [box.itemText(index) for index in range(box.count())]
+    assert texts == ["128 tokens", "256 tokens", "512 tokens", "1024 tokens"]
+    box.setCurrentIndex(2)
+    assert stored(desk).suggest.context_tokens == 512
+
+
 def test_a_question_can_be_about_the_clipboard(desk: SettingsDesk) -> None:
     desk.window.open_place("ask")
     page = desk.window.page
