@@ -12,6 +12,10 @@ _COMMANDS = {
         "app.commands.bench_engine",
         "How long the engine takes for a prompt and for a key more, and whether its numbers are right.",
     ),
+    "gpu": (
+        "app.commands.bench_gpu",
+        "The acceptance runs of the GPU engine: numbers, determinism, leases, speed.",
+    ),
     "trigger": (
         "app.commands.bench_trigger",
         "From the trigger to the first report of a reply, and how often it was ready.",

@@ -30,7 +30,7 @@ from engine.fp8.quantise import Grouping, quantise
 from engine.reference.backend import ReferenceBackend
 from engine.tokenizer import Tokenizer
 
-_WINDOW: Final = 128
+WINDOW: Final = 128
 _KEPT: Final = 32  # best tokens of a position
 
 
@@ -62,7 +62,7 @@ class QuantisedSource:
 class Expected:
     """What is kept of reference logits: the best tokens (positions, KEPT), best first, and their spread."""
 
-    tokens: NDArray[np.int64]  # (windows, _WINDOW)
+    tokens: NDArray[np.int64]  # (windows, WINDOW)
     best: NDArray[np.int64]
     logits: NDArray[np.float32]
     spread: NDArray[np.float32]  # largest logit minus smallest
@@ -80,7 +80,7 @@ class Expected:
 
 def expect(source: ModelSource, windows: NDArray[np.int64]) -> Expected:
     """Run the reference with the quantised weights of `source`; minutes for thousands of positions."""
-    reference = ReferenceBackend(QuantisedSource(source, Grouping.CHANNEL), _WINDOW, np.float32)
+    reference = ReferenceBackend(QuantisedSource(source, Grouping.CHANNEL), WINDOW, np.float32)
     best, logits, spread = [], [], []
     for window in windows:
         rows = np.asarray(reference.forward_all(window.tolist(), 0), np.float32)
@@ -143,8 +143,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         text = options.text.read_text(encoding="utf-8")
         tokenizer = Tokenizer.from_spec(source.tokenizer)
         tokens = tokenizer.encode(text, add_special=True, parse_special=False)
-        count = min(options.positions, len(tokens)) // _WINDOW
-        windows = np.array(tokens[: count * _WINDOW], dtype=np.int64).reshape(count, _WINDOW)
+        count = min(options.positions, len(tokens)) // WINDOW
+        windows = np.array(tokens[: count * WINDOW], dtype=np.int64).reshape(count, WINDOW)
         expected = expect(source, windows)
         expected.save(options.reference)
     if options.json is None:

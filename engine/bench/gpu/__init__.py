@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Acceptance runs of the GPU engine: `python -m engine.bench.gpu`, or `thock bench gpu`."""

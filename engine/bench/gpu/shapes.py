@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parity over shapes: the kernels against their executable specs, with generated weights.
+
+Every combination of heads and width, twice: the vocabulary padded to whole tiles or not, and the other order of
+rotary pairs. The spec's rows do not depend on how many tokens come at once, so one run of it is what all token
+counts are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.bench.gpu.run import Run
+from engine.config import ModelConfig, RopeLayout
+from engine.cuda import cluster_schedule, schedule
+from engine.cuda.backend import CudaBackend
+from engine.cuda.cluster_interpreter import ClusterInterpreter
+from engine.cuda.cluster_shape import CLUSTER, fitting_variant
+from engine.cuda.interpreter import Interpreter
+from engine.cuda.layout import Tuning
+from engine.cuda.random_source import RandomSource
+from engine.fp8.model import PackedModel, quantise_model
+from engine.fp8.quantise import Grouping
+
+HEADS: Final = ((9, 3), (32, 8), (32, 32), (4, 4))
+WIDTHS: Final = (576, 896, 2048, 4096)
+TOKENS: Final = (*range(1, 10), 127, 128, 129)
+VOCABULARIES: Final = (512, 515)  # whole tiles of 16; 13 rows of padding
+_CONTEXT: Final = 160
+_HOPPER_SHARED: Final = 227 << 10
+
+# Relative distance of a row of logits. Summing in another order changes the last bits of float32 (`exact`);
+# where that turns the rounding of an activation, the row ends within the noise of the format (`flipped`).
+LIMITS: Final = {
+    "grid": {"exact": 1e-4, "flipped": 0.1},
+    "cluster": {"exact": 1e-3, "flipped": 5e-3},
+}
+
+Logits = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One generated model, named by what is special about it."""
+
+    name: str
+    config: ModelConfig
+
+
+def shapes(*, head_dim: int = 64, ffn: int = 768) -> Iterator[Shape]:
+    """Two models for each combination of HEADS and WIDTHS."""
+    for index, (heads, width) in enumerate(product(HEADS, WIDTHS)):
+        for second in (False, True):
+            # Shifted by row and column: every width and every choice of heads meets all four pairs.
+            vocabulary = VOCABULARIES[second]
+            turned = second ^ bool((index + index // len(WIDTHS)) % 2)
+            layout = RopeLayout.INTERLEAVED if turned else RopeLayout.HALF_SPLIT
+            layers = 2 if width < 1000 else 1
+            config = ModelConfig(
+                architecture="llama",
+                vocab_size=vocabulary,
+                dim=width,
+                n_layers=layers,
+                n_heads=heads[0],
+                n_kv_heads=heads[1],
+                head_dim=head_dim,
+                ffn_dim=ffn,
+                context_length=512,
+                norm_eps=1e-5,
+                rope_theta=10000.0,
+                rope_layout=layout,
+                tied_head=second,
+                attention_bias=turned,
+            )
+            name = f"{heads[0]}/{heads[1]} {width} {vocabulary} {layout.value}"
+            yield Shape(name, config)
+
+
+def tokens_of(config: ModelConfig) -> list[int]:
+    """As many as the longest request has."""
+    random = np.random.default_rng(config.dim + config.n_heads)
+    return [int(t) for t in random.integers(0, config.vocab_size, TOKENS[-1])]
+
+
+def expected(model: PackedModel, kernel: str, tokens: Sequence[int]) -> Logits:
+    """Logits of all tokens by the spec of `kernel`, "grid" or "cluster"."""
+    config, count = model.config, len(tokens)
+    if kernel == "cluster":
+        clusters = -(-count // 8)
+        cut = cluster_schedule.build(config, clusters, width=8, all_logits=True)
+        return ClusterInterpreter(model, _CONTEXT).run(cut, tokens, 0)
+    interpreter, rows = Interpreter(model, _CONTEXT), []
+    built = schedule.build(config, model.grouping, 4, width=128, workers=2, all_logits=True)
+    for start in range(0, count, 128):
+        rows.append(interpreter.run(built, tokens[start : start + 128], start))
+    return np.concatenate(rows)
+
+
+def runs_on_clusters(config: ModelConfig) -> bool:
+    """Whether an sm_90 device would run this model on the cluster kernel."""
+    blocks = 4 * CLUSTER
+    return fitting_variant(config, Grouping.CHANNEL, "sm_90a", _HOPPER_SHARED, blocks) is not None
+
+
+def distances(found: Logits, wanted: Logits) -> NDArray[np.float64]:
+    """Relative distance of each row."""
+    apart: NDArray[np.float64] = np.linalg.norm(found - wanted, axis=1) / np.linalg.norm(
+        wanted, axis=1
+    )
+    return apart
+
+
+def judge(found: dict[int, Logits], wanted: Logits, kernel: str) -> dict[str, Any]:
+    """Rows of each token count against the spec's.
+
+    `unexplained`: another best token although the spec's two lie further apart than the errors of both.
+    """
+    limits = LIMITS[kernel]
+    far: list[float] = []
+    near: list[float] = []
+    different = unexplained = rows = 0
+    for count, logits in found.items():
+        ours, right = logits.argmax(axis=1), wanted[:count].argmax(axis=1)
+        apart = distances(logits, wanted[:count])
+        far.append(float(apart.max()))
+        near.append(float(apart.min()))
+        rows += count
+        for row in np.flatnonzero(ours != right):
+            different += 1
+            gap = wanted[row, right[row]] - wanted[row, ours[row]]
+            error = np.abs(logits[row] - wanted[row])[[right[row], ours[row]]].sum()
+            unexplained += bool(gap > error)
+    return {
+        "rows": rows,
+        "same_best_token": rows - different,
+        "unexplained": unexplained,
+        "largest_distance": max(far),
+        "smallest_distance_of_a_count": max(near),
+        "passed": max(far) <= limits["flipped"]
+        and max(near) <= limits["exact"]
+        and not unexplained,
+    }
+
+
+def _kept(folder: Path, shape: Shape, kernel: str) -> Path:
+    return folder / f"{shape.name.replace('/', '-').replace(' ', '_')}-{kernel}.npy"
+
+
+def prepare(shape: Shape, folder: Path) -> None:
+    """Compute what `check` will compare with, once; needs no GPU."""
+    kernels = ["grid", *(["cluster"] if runs_on_clusters(shape.config) else [])]
+    missing = [k for k in kernels if not _kept(folder, shape, k).exists()]
+    if not missing:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    model = quantise_model(RandomSource(shape.config))
+    for kernel in missing:
+        rows = expected(model, kernel, tokens_of(shape.config))
+        path = _kept(folder, shape, kernel)
+        part = path.with_suffix(".part.npy")
+        np.save(part, rows)
+        part.replace(path)
+
+
+def check(shape: Shape, run: Run, counts: Sequence[int] = TOKENS) -> dict[str, Any]:
+    """One model on both kernels, at every token count of `counts`."""
+    model = quantise_model(RandomSource(shape.config))
+    tokens = tokens_of(shape.config)
+    result: dict[str, Any] = {}
+    for choice in ("auto", "grid"):
+        backend = CudaBackend(
+            model, _CONTEXT, run.kernels, tuning=Tuning(kernel=choice, wait_ms=run.wait_ms)
+        )
+        try:
+            kernel = run.kernel_of(backend)
+            if kernel in result:
+                continue
+            path = _kept(run.expected, shape, kernel)
+            wanted = (
+                np.load(path) if path.exists() else expected(model, kernel, tokens[: max(counts)])
+            )
+            found = {count: backend.forward_all(tokens[:count], 0) for count in counts}
+            result[kernel] = judge(found, wanted, kernel)
+        finally:
+            backend.close()
+    return result
+
+
+def section(run: Run) -> dict[str, Any]:
+    """All shapes."""
+    listed = list(shapes())
+    result: dict[str, Any] = {"tokens": list(TOKENS), "limits": LIMITS, "shapes": {}}
+    for shape in run.progress("shapes", listed):
+        result["shapes"][shape.name] = check(shape, run)
+    every = [part for kernels in result["shapes"].values() for part in kernels.values()]
+    result["rows"] = sum(part["rows"] for part in every)
+    result["same_best_token"] = sum(part["same_best_token"] for part in every)
+    result["passed"] = all(part["passed"] for part in every)
+    return result
