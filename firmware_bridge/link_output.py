@@ -127,6 +127,8 @@ class Output:
             kinds |= self.allowed & EventKinds.CAPTURES
         if Feature.ACCEPT in board.features:
             kinds |= self.allowed & EventKinds.TYPING
+        if Feature.VIA_FORM in board.features:
+            kinds |= EventKinds.VIA_FORM
         return kinds
 
     def forget(self) -> None:

@@ -17,6 +17,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Protocol
 
+from firmware_bridge.protocol.frames import is_frame
+
 UNKNOWN_PROGRAM = "another program"
 
 
@@ -67,7 +69,9 @@ def _rows(table: str) -> list[dict[str, Any]]:
 
 
 def program_of(report: bytes, rows: Iterable[Neighbour]) -> str | None:
-    """Whose answer `report` is; None if it is no sign of a program. It must not be ours."""
+    """Whose answer `report` is; None if it is no sign of a program, as our own frames are none."""
+    if is_frame(report):
+        return None  # for another host of ours, and perhaps in VIA form
     for row in rows:
         if report[:1] and row.low <= report[0] <= row.high:
             return row.program if row.answer else None

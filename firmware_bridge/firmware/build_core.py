@@ -25,6 +25,7 @@ SOURCES = (
     "thock_events",
     "thock_font",
     "thock_lights",
+    "thock_others",
     "thock_wire",
 )
 MAXIMUMS = {
@@ -36,6 +37,7 @@ MAXIMUMS = {
     "THOCK_ENABLE_CAPTURE": 1,
     "THOCK_ENABLE_ACCEPT": 1,
     "THOCK_ENABLE_POLL": 1,
+    "THOCK_ENABLE_VIA_FORM": 1,
 }
 
 _DECLARATIONS = """
@@ -49,6 +51,7 @@ typedef struct {
     uint8_t rotation;
     uint16_t led_count;
     uint16_t features;
+    uint16_t via_version;
 } thock_config_t;
 
 typedef struct {
@@ -62,6 +65,7 @@ typedef struct { ...; } thock_t;
 bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t *hooks,
                 const uint8_t *uid, uint8_t build);
 bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms);
+bool thock_other_request(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms);
 void thock_task(thock_t *core, uint32_t now_ms);
 bool thock_subscribed(const thock_t *core);
 uint8_t thock_status(const thock_t *core);
@@ -100,7 +104,10 @@ def build_in_place() -> None:
     """Compile in a temporary folder, so that only the extension module lands in the checkout."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / CORE, Path(folder) / CORE)
-        shutil.copy(ffibuilder.compile(tmpdir=folder), ROOT / "firmware_bridge")
+        built = Path(ffibuilder.compile(tmpdir=folder))
+        new = ROOT / "firmware_bridge" / f"{built.name}.new"
+        shutil.copy(built, new)
+        new.replace(new.with_suffix(""))  # programs that run go on with the old one
 
 
 if __name__ == "__main__":

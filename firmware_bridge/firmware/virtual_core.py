@@ -33,6 +33,7 @@ class BoardConfig:
     `rotation` counts quarter turns clockwise from the host's picture to the panel. Upright panels of
     up to 128x128 pixels, reports of 32..64 bytes and 256 LEDs fit the compiled core. `key_leds` tells
     the LED under the key at a row and column; a board that knows any has the feature KEY_LIGHTS too.
+    `via_version` is that of the VIA beside the core; a board that has one has the feature VIA_FORM too.
     """
 
     report_length: int = 32
@@ -53,6 +54,7 @@ class BoardConfig:
     uid: bytes = b"THOCK\x01"
     build: int = 1
     key_leds: Mapping[tuple[int, int], int] = field(default_factory=dict, hash=False)
+    via_version: int = 0
 
 
 class _Outlet:
@@ -116,6 +118,7 @@ class FirmwareCore:
         self._hooks = ffi.new("thock_hooks_t *", hooks)
         self._core = ffi.new("thock_t *")
         lights = Feature.KEY_LIGHTS if config.key_leds else Feature(0)
+        via = Feature.VIA_FORM if config.via_version else Feature(0)
         c_config = ffi.new(
             "thock_config_t *",
             {
@@ -124,7 +127,8 @@ class FirmwareCore:
                 "panel_height": config.panel_height,
                 "rotation": config.rotation,
                 "led_count": config.led_count,
-                "features": int(config.features | lights),
+                "features": int(config.features | lights | via),
+                "via_version": config.via_version,
             },
         )
         if not lib.thock_init(self._core, c_config, self._hooks, config.uid, config.build):
@@ -141,6 +145,12 @@ class FirmwareCore:
         ours = lib.thock_receive(self._core, report, len(report), now_ms & _CLOCK_MASK)
         self._outlet.raise_error()
         return ours
+
+    def other_request(self, report: bytes, now_ms: int) -> bool:
+        """Another program's request, which is none of ours. True: the core answers it itself, later."""
+        late = lib.thock_other_request(self._core, report, len(report), now_ms & _CLOCK_MASK)
+        self._outlet.raise_error()
+        return late
 
     def task(self, now_ms: int) -> None:
         """One turn of the main loop: sends what waits, ends a subscription that was not renewed."""

@@ -11,7 +11,8 @@ class Feature(enum.IntFlag):
     """Parts of the protocol that the firmware was built with.
 
     CAPTURE: a key sends the keys after it to the host only. ACCEPT: a key types a piece of the shown text.
-    POLL: key events come as answers to POLL only. KEY_LIGHTS: LIGHTS can name keys instead of LEDs.
+    POLL: key events come as answers to POLL only. KEY_LIGHTS: LIGHTS can name keys instead of LEDs. VIA_FORM:
+    frames can begin like VIA's answer to the question for its version.
     """
 
     KEYS = 1
@@ -24,6 +25,7 @@ class Feature(enum.IntFlag):
     ACCEPT = 128
     POLL = 256
     KEY_LIGHTS = 512
+    VIA_FORM = 1024
 
 
 @dataclass(frozen=True, slots=True)

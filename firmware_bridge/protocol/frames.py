@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from firmware_bridge.errors import FrameError
 
 MAGIC = b"\xe7\x4c"
+VIA_VERSION = 0x01  # VIA's question for its version; a frame in VIA form begins with the answer
+VIA_FORM_BYTES = 2  # by which VIA form is longer
 PROTOCOL_VERSION = 1
 OVERHEAD = 8  # bytes of a report that are not payload: 6 of head, 2 of CRC
 MAX_PAYLOAD = 63  # the length field has 6 bits
@@ -63,8 +65,8 @@ def payload_room(report_length: int) -> int:
     return min(report_length - OVERHEAD, MAX_PAYLOAD)
 
 
-def encode(frame: Frame, report_length: int) -> bytes:
-    """The report of `report_length` bytes that carries `frame`.
+def encode(frame: Frame, report_length: int, *, via_version: int | None = None) -> bytes:
+    """The report of `report_length` bytes that carries `frame`; in VIA form if VIA's version is given.
 
     Raises:
         FrameError: a number does not fit its field, or the payload does not fit the report.
@@ -75,14 +77,33 @@ def encode(frame: Frame, report_length: int) -> bytes:
         raise FrameError("client", f"{frame.client} is not 0..255")
     if not 0 <= frame.seq <= 0xFF:
         raise FrameError("seq", f"{frame.seq} is not 0..255")
-    room = payload_room(report_length)
+    start = MAGIC
+    if via_version is not None:
+        start = bytes((VIA_VERSION,)) + via_version.to_bytes(2, "big") + MAGIC[1:]
+    room = payload_room(report_length + len(MAGIC) - len(start))
     if len(frame.payload) > room:
         raise FrameError("length", f"{len(frame.payload)} bytes of payload, room for {room}")
     flags = (_FIRST if frame.first else 0) | (_LAST if frame.last else 0)
     head = bytes((frame.version << 4 | frame.type, frame.client, frame.seq))
-    body = MAGIC + head + bytes((flags | len(frame.payload),)) + frame.payload
+    body = start + head + bytes((flags | len(frame.payload),)) + frame.payload
     body = body.ljust(report_length - 2, b"\0")
     return body + checksum(body).to_bytes(2, "little")
+
+
+def shift_of(report: bytes) -> int | None:
+    """By how many bytes the fields of a frame lie further back: 0, or VIA_FORM_BYTES in VIA form.
+
+    None: no frame. The CRC is not looked at.
+    """
+    if report[:2] == MAGIC:
+        return 0
+    is_via_form = len(report) >= OVERHEAD + VIA_FORM_BYTES and report[0] == VIA_VERSION
+    return VIA_FORM_BYTES if is_via_form and report[3] == MAGIC[1] else None
+
+
+def is_frame(report: bytes) -> bool:
+    """Whether `report` is whole and a frame of ours, whoever it is for."""
+    return len(report) >= OVERHEAD and shift_of(report) is not None and is_intact(report)
 
 
 def is_intact(report: bytes) -> bool:
@@ -99,23 +120,25 @@ def decode(report: bytes) -> Frame:
     """
     if len(report) < OVERHEAD:
         raise FrameError("report", f"{len(report)} bytes hold no frame")
-    if report[:2] != MAGIC:
+    at = shift_of(report)
+    if at is None:
         raise FrameError("magic", "not a frame of ours")
     if not is_intact(report):
         raise FrameError("crc", "wrong")
-    length = report[5] & LENGTH
-    if length > payload_room(len(report)):
+    version_and_type, client, seq, marks = report[at + 2 : at + 6]
+    length = marks & LENGTH
+    if length > payload_room(len(report) - at):
         raise FrameError("length", f"{length} does not fit a report of {len(report)} bytes")
     try:
-        kind = FrameType(report[2] & 0x0F)
+        kind = FrameType(version_and_type & 0x0F)
     except ValueError:
-        raise FrameError("type", f"{report[2] & 0x0F} is reserved") from None
+        raise FrameError("type", f"{version_and_type & 0x0F} is reserved") from None
     return Frame(
         type=kind,
-        client=report[3],
-        seq=report[4],
-        payload=bytes(report[6 : 6 + length]),
-        first=bool(report[5] & _FIRST),
-        last=bool(report[5] & _LAST),
-        version=report[2] >> 4,
+        client=client,
+        seq=seq,
+        payload=bytes(report[at + 6 : at + 6 + length]),
+        first=bool(marks & _FIRST),
+        last=bool(marks & _LAST),
+        version=version_and_type >> 4,
     )

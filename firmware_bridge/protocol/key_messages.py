@@ -12,17 +12,18 @@ from firmware_bridge.errors import FrameError
 from firmware_bridge.protocol.fields import pack_fields, unpack_fields
 from firmware_bridge.protocol.frames import (
     LENGTH,
-    MAGIC,
     OVERHEAD,
     PROTOCOL_VERSION,
     FrameType,
     is_intact,
+    shift_of,
 )
 
 _KEY_EVENT = struct.Struct("<BBBHH")
-# A report up to the key code of its first event: magic, version and type, client, length and marks, number
-# of the first event, lost events, then kind, row and key code.
-_FIRST_EVENT = struct.Struct("<2sBBxBHBBBxH")
+# A report from its version and type up to the key code of its first event: client, length and marks, number of
+# the first event, lost events, then kind, row and key code.
+_FIRST_EVENT = struct.Struct("<BBxBHBBBxH")
+_HEAD = 2  # bytes before that: magic
 _SHORTEST = 10  # bytes of payload: the head and one event
 
 
@@ -63,12 +64,13 @@ def first_press(report: bytes, client: int, index: int) -> tuple[RecordKind, int
     None for any other report: not whole, not of our version or for another client, or its first event is
     no press or not number `index`, or events were lost. `decode` and `unpack` say more, and take longer.
     """
-    if len(report) < OVERHEAD + _SHORTEST:
+    at = shift_of(report)
+    if at is None or len(report) - at < OVERHEAD + _SHORTEST:
         return None
-    magic, kind, owner, marks, first, lost, flags, row, code = _FIRST_EVENT.unpack_from(report)
-    if magic != MAGIC or kind != _KEY_FRAME or owner != client or first != index or lost:
+    kind, owner, marks, first, lost, flags, row, code = _FIRST_EVENT.unpack_from(report, at + _HEAD)
+    if kind != _KEY_FRAME or owner != client or first != index or lost:
         return None
-    if not _SHORTEST <= marks & LENGTH <= len(report) - OVERHEAD or not is_intact(report):
+    if not _SHORTEST <= marks & LENGTH <= len(report) - at - OVERHEAD or not is_intact(report):
         return None
     if flags & 0xF == _KEY_PRESS:
         return RecordKind.KEY, code

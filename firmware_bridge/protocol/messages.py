@@ -25,12 +25,13 @@ _PAIR = struct.Struct("<BB")
 
 
 class EventKinds(enum.IntFlag):
-    """What a host subscribes to. TYPING: the accept key may type, and is told of."""
+    """What a host subscribes to. TYPING: the accept key may type, and is told of. VIA_FORM: frames have it."""
 
     KEYS = 1
     MACROS = 2
     CAPTURES = 4
     TYPING = 8
+    VIA_FORM = 16
 
 
 class NakReason(enum.IntEnum):
@@ -159,7 +160,7 @@ class Subscribe:
 
     @classmethod
     def unpack(cls, payload: bytes) -> Self:
-        return cls(EventKinds(first_byte("subscribe", payload) & 0x0F))
+        return cls(EventKinds(first_byte("subscribe", payload) & 0x1F))
 
 
 @dataclass(frozen=True, slots=True)

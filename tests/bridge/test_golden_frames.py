@@ -20,7 +20,7 @@ import pytest
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.lights.overlay import LightEffect, Rgb
 from firmware_bridge.protocol.capabilities import Feature
-from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
+from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode, is_frame, shift_of
 from firmware_bridge.protocol.key_messages import KeyReport
 from firmware_bridge.protocol.light_messages import (
     LightsFill,
@@ -77,8 +77,18 @@ class Malformed:
         return self.payload
 
 
+@dataclass(frozen=True)
+class OtherAsks:
+    """Another program sends a request; whether VIA's answer waits for the core to give it."""
+
+    report: bytes
+    is_late: bool
+
+
 class Happening(enum.Enum):
     """What a person does on the board, besides its ordinary keys and macros."""
+
+    TIME_PASSES = enum.auto()
 
     CAPTURE_BEGINS = enum.auto()
     CAPTURE_ENDS = enum.auto()
@@ -86,7 +96,9 @@ class Happening(enum.Enum):
 
 
 Key = tuple[int, int, int, bool]  # row, column, keycode, pressed
-Step = tuple[int, Says | Key | int | Happening]  # time in ms; an int is the number of a macro key
+Step = tuple[
+    int, Says | OtherAsks | Key | int | Happening
+]  # time in ms; an int is the number of a macro key
 HELLO = Says(Hello(0x89ABCDEF, 1, 1))
 SUBSCRIBE = Says(Subscribe(EventKinds.KEYS | EventKinds.MACROS))
 CONVERSATION: list[Step] = [
@@ -136,9 +148,25 @@ REFUSED: list[Step] = [
     (8, Says(Malformed(FrameType.STATUS, b"\1\2"))),  # length
     (9, Says(LightsOff())),  # unsupported
 ]
+FIRST_QUESTION = b"\x01".ljust(32, b"\0")
+VIA_FORM: list[Step] = [
+    (1, HELLO),
+    (2, Says(Subscribe(EventKinds.KEYS | EventKinds.MACROS | EventKinds.VIA_FORM))),
+    (100, (1, 2, 0x04, True)),
+    (180, (1, 2, 0x04, False)),
+    (300, OtherAsks(FIRST_QUESTION, is_late=False)),  # nothing of ours is under way
+    (350, Says(SetStatus(Status.THINKING))),  # not answered
+    (450, (1, 2, 0x05, True)),  # held
+    (500, Says(SetStatus(Status.THINKING))),
+    (520, OtherAsks(FIRST_QUESTION, is_late=True)),
+    (619, Happening.TIME_PASSES),
+    (620, Happening.TIME_PASSES),  # VIA's answer
+    (700, Says(Release(Parts.SUBSCRIPTION))),
+]
 CONVERSATIONS = {
     "v1": (BOARD, CONVERSATION),
     "v1_polled": (replace(BOARD, features=BOARD.features | Feature.POLL), POLLED),
+    "v1_via_form": (replace(BOARD, via_version=12), VIA_FORM),
     "v1_refused": (replace(BOARD, led_count=0, features=Feature(0x2F)), REFUSED),
 }
 UNPACK: dict[tuple[str, FrameType], Callable[[bytes], Message]] = {
@@ -172,6 +200,8 @@ def act(core: FirmwareCore, what: Key | int | Happening, at_ms: int) -> None:
         case Happening.ACCEPT_KEY:
             core.panel()
             assert core.accept(at_ms)
+        case Happening.TIME_PASSES:
+            pass
 
 
 def converse(name: str) -> list[dict[str, Any]]:
@@ -203,10 +233,16 @@ def converse(name: str) -> list[dict[str, Any]]:
                 lines.append({"ms": at_ms, "from": "host", "message": kind, "report": report.hex()})
                 assert core.receive(report, at_ms)
                 seq += 1
+            case OtherAsks(report=report):
+                lines.append({"ms": at_ms, "from": "other", "report": report.hex()})
+                assert core.other_request(report, at_ms) == what.is_late
             case _:
                 act(core, what, at_ms)
         core.task(at_ms)
         for report in sent:
+            if not is_frame(report):
+                lines.append({"ms": at_ms, "from": "keyboard as VIA", "report": report.hex()})
+                continue
             message = UNPACK["keyboard", decode(report).type](decode(report).payload)
             kind = type(message).__name__
             lines.append({"ms": at_ms, "from": "keyboard", "message": kind, "report": report.hex()})
@@ -223,7 +259,7 @@ def golden(name: str) -> list[dict[str, Any]]:
     return content
 
 
-ALL = [(name, line) for name in CONVERSATIONS for line in golden(name)]
+ALL = [(name, line) for name in CONVERSATIONS for line in golden(name) if "message" in line]
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
@@ -250,7 +286,8 @@ def test_every_kind_of_message_is_in_the_conversations() -> None:
 def test_python_reads_and_writes_each_golden_report(line: dict[str, Any]) -> None:
     report = bytes.fromhex(line["report"])
     frame = decode(report)
-    assert encode(frame, len(report)) == report
+    via_version = int.from_bytes(report[1:3], "big") if shift_of(report) else None
+    assert encode(frame, len(report), via_version=via_version) == report
     if line["message"] == "Malformed":
         return
     message = UNPACK[line["from"], frame.type](frame.payload)

@@ -7,7 +7,7 @@ import json
 import re
 from pathlib import Path
 
-from firmware_bridge.protocol.frames import Frame, FrameType, decode
+from firmware_bridge.protocol.frames import Frame, FrameType, decode, is_frame
 from firmware_bridge.protocol.key_messages import KeyReport, RecordKind
 from firmware_bridge.protocol.messages import (
     Nak,
@@ -33,14 +33,19 @@ def bytes_in(text: str) -> bytes:
     return b"".join(bytes.fromhex(found) for found in _BYTES.findall(text))
 
 
-def golden() -> list[tuple[str, Frame, bytes]]:
+def golden_reports() -> list[tuple[str, bytes]]:
     lines = [
         line
         for file in sorted((ROOT / "tests" / "golden" / "frames").glob("*.json"))
         for line in json.loads(file.read_text(encoding="utf-8"))
     ]
-    reports = [(line["from"], bytes.fromhex(line["report"])) for line in lines]
-    return [(sender, decode(report), report) for sender, report in reports]
+    return [(line["from"], bytes.fromhex(line["report"])) for line in lines]
+
+
+def golden() -> list[tuple[str, Frame, bytes]]:
+    return [
+        (sender, decode(report), report) for sender, report in golden_reports() if is_frame(report)
+    ]
 
 
 def payloads() -> list[tuple[str, FrameType, bytes]]:
@@ -98,7 +103,7 @@ class _Wire:
 
 
 def test_the_same_frames_in_the_other_ways() -> None:
-    asked, answered, unknown, packet = (
+    asked, answered, unknown, key, late, packet = (
         bytes_in(text) for _, _, text in _ROW.findall(section("Other ways"))
     )
     reports = {(sender, frame.type, frame.seq): raw for sender, frame, raw in reversed(golden())}
@@ -112,3 +117,7 @@ def test_the_same_frames_in_the_other_ways() -> None:
     assert channel.read(1) == ack
     assert unknown == b"\xff" + asked[1:]
     assert packet == encode_report(caps)
+    keyboard = [report for sender, report in golden_reports() if sender.startswith("keyboard")]
+    assert key in keyboard
+    assert late in keyboard
+    assert decode(key) == decode(reports["keyboard", FrameType.KEY, 0])

@@ -14,7 +14,7 @@ CORE = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "c
 SOURCES = sorted(CORE.glob("*.c"))
 FUZZER = sorted(Path(__file__).with_name("fuzz").glob("*.c"))
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werror"]
-WISHED = [f"-DTHOCK_ENABLE_{part}=1" for part in ("CAPTURE", "ACCEPT", "POLL")]
+WISHED = [f"-DTHOCK_ENABLE_{part}=1" for part in ("CAPTURE", "ACCEPT", "POLL", "VIA_FORM")]
 FUZZED_SIZES = ["-DTHOCK_REPORT_LENGTH=64", "-DTHOCK_DISPLAY_HEIGHT=128", "-DTHOCK_LED_COUNT=256"]
 PARTS = ("EVENTS", "TEXT", "BITMAP", "LIGHTS", "STATUS")
 CORTEX_M0 = ("arm-none-eabi-gcc", "-mcpu=cortex-m0plus", "-mthumb")

@@ -3,7 +3,7 @@
 
 The device takes reports one after the other and sends every answer to every open handle, as hidraw and the
 Windows HID class do. Time passes only while somebody reads or sleeps, so code that waits runs as it is.
-The other programs are generators that follow the sources of the VIA app and the Vial GUI.
+The Vial GUI is a generator that follows its sources; for the VIA app see `via_app`.
 """
 
 from __future__ import annotations
@@ -31,10 +31,6 @@ VIAL_LISTS_S = (0.0008, 0.01)
 VIAL_CHOOSES_S = 0.00015
 VIAL_ASKS_S = 0.00004
 VIAL_WAITS_S = 0.5
-# Not measured: a browser's open and its first request are some messages between three processes apart, and so
-# are the moment from which the VIA app takes answers and its write.
-VIA_ASKS_S = (0.0005, 0.02)
-VIA_WRITES_S = 0.0005
 
 
 @dataclass(frozen=True)
@@ -57,6 +53,8 @@ class Bus:
         self._agenda: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._free_at = 0.0
+        self.asking: tuple[object, float] = (None, 0.0)
+        """Who wrote the report that the device has now, and when."""
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         heapq.heappush(self._agenda, (max(time, self.now), next(self._order), action))
@@ -79,6 +77,7 @@ class Bus:
         self._free_at = max(self._free_at, self.now) + self.dice.uniform(0.0005, 0.004)
 
         def answer() -> None:
+            self.asking = writer, asked_at
             for answered in self._device(report.ljust(REPORT_LENGTH, b"\0"), self.now):
                 self.send(Answer(answered, writer, asked_at))
 
@@ -155,19 +154,14 @@ class WrongAnswer:
 
 
 @dataclass
-class Program:
-    """A program that takes the next report for its answer.
-
-    The VIA app forgets what came before its write (src/shims/node-hid.ts, fastForwardGlobalBuffer), waits for
-    ever and tells an error if the answer does not repeat the request (keyboard-api.ts). The Vial GUI reads the
-    oldest report, whatever it is, and waits 0.5 s (util.py, hid_send).
+class VialGui:
+    """It takes the oldest report for its answer, whatever it is, and waits 0.5 s (util.py, hid_send).
 
     What the system tells of it, `FakeOthers` for our side; `opened_at` is the time of its own open.
     """
 
     bus: Bus
     script: Script
-    is_vial: bool
     wrong: list[WrongAnswer] = field(default_factory=list)
     shifted: int = 0  # answers to an earlier request of its own: what a wrong one leads to
     right: int = 0
@@ -191,17 +185,13 @@ class Program:
         next(self._steps, None)
 
     def _run(self) -> Generator[None, None, None]:
-        yield from (self._start_vial if self.is_vial else self._start_via)()
+        yield from self._begin()
         for think_s, request in self.script:
             yield from self._wait(think_s)
-            if not self.is_vial:
-                self.handle.queue.clear()
-                yield from self._wait(VIA_WRITES_S)
             self._asked_at = self.bus.now
             self.bus.write(self, request)
-            give_up_at = self.bus.now + (VIAL_WAITS_S if self.is_vial else float("inf"))
-            if self.is_vial:
-                self.bus.at(give_up_at, self._advance)
+            give_up_at = self.bus.now + VIAL_WAITS_S
+            self.bus.at(give_up_at, self._advance)
             while not self.handle.queue and self.bus.now < give_up_at:
                 yield
             if self.handle.queue:
@@ -209,12 +199,7 @@ class Program:
         self.handle.close()
         self.others.program = None
 
-    def _start_via(self) -> Generator[None, None, None]:
-        """The browser has listed all devices long ago; it opens the keyboard once."""
-        self._open("chrome")
-        yield from ()
-
-    def _start_vial(self) -> Generator[None, None, None]:
+    def _begin(self) -> Generator[None, None, None]:
         """It starts, lists the devices, opens each and closes it, and opens the chosen one."""
         dice = self.bus.dice
         self.others.program, self.others.come = "Vial", Sign.STARTED
@@ -223,7 +208,9 @@ class Program:
         yield from self._wait(dice.uniform(*VIAL_LISTS_S))
         self.others.come = Sign.OPENED
         yield from self._wait(VIAL_CHOOSES_S)
-        self._open("Vial")
+        self.handle.open()
+        self.opened_at = self.bus.now
+        self.others.come = Sign.OPENED
         yield from self._wait(VIAL_ASKS_S)
         self._look_again()
 
@@ -232,11 +219,6 @@ class Program:
         if self.is_open:
             self.others.come = Sign.OPENED
             self.bus.at(self.bus.now + 1.05, self._look_again)
-
-    def _open(self, name: str) -> None:
-        self.handle.open()
-        self.opened_at = self.bus.now
-        self.others.program, self.others.come = name, Sign.OPENED
 
     def _wait(self, seconds: float) -> Generator[None, None, None]:
         resume_at = self.bus.now + seconds
@@ -252,26 +234,6 @@ class Program:
             self.right += 1
         else:
             self.shifted += 1
-
-
-def via_app(dice: Random, busy_s: float = 20.0) -> Script:
-    """Connect, read the keymap and macros, then what a person does (src/utils/keyboard-api.ts)."""
-    yield dice.uniform(*VIA_ASKS_S), b"\x01"
-    yield dice.uniform(0, 1.5), b"\x01"
-    for request in (b"\x11", b"\x02\x02", b"\x0c", b"\x0d"):
-        yield 0.001, request
-    for offset in range(0, 280, 28):
-        yield 0.001, bytes((0x12, offset >> 8, offset & 255, 28))
-    for offset in range(0, 140, 28):
-        yield 0.001, bytes((0x0E, offset >> 8, offset & 255, 28))
-    spent_s = 0.0
-    while spent_s < busy_s:
-        think_s = dice.choice((0.02, 0.3, dice.uniform(1, 12)))
-        spent_s += think_s
-        slider = dice.randrange(256)
-        yield think_s, bytes((0x07, 3, 1, slider))
-        yield 0.001, b"\x08\x03\x01"
-        yield 0.2, b"\x02\x03"
 
 
 def vial_gui(dice: Random, busy_s: float = 20.0) -> Script:

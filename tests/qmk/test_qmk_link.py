@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
 from firmware_bridge.protocol.messages import NONCE_TRANSFORM, Caps, Hello, SetStatus, Status
 from tests.helpers.qmk_board import (
@@ -43,7 +44,8 @@ def test_hello_is_answered_with_what_the_board_has(build: str) -> None:
         assert (found.report_length, found.width, found.height, found.rotation) == (32, 128, 32, 0)
         assert (found.columns, found.rows, found.led_count, found.ring_size) == (21, 4, 24, 32)
         features = answer.payload[20] | answer.payload[21] << 8
-        assert features == 63 | 64 | 512 | (256 if build == "channel" else 0)
+        own = {"channel": Feature.POLL, "via": Feature.VIA_FORM}
+        assert features == 63 | 64 | 512 | own.get(build, 0)
 
 
 def test_the_uid_comes_from_the_hardware_id_and_is_stable() -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The VIA app or the Vial GUI and we on one keyboard, interleaved at random.
 
-No program can take back a request that is on its way when another one opens the keyboard. Where the system
-tells what leads to an open (Linux), the Vial GUI never meets one of our answers; the VIA app may meet that of
-the request under way, or a key pressed at that moment. Where it tells nothing, others are noticed by their
-answers: each may meet one of ours at the first contact. How seldom that is is shown here.
+No program can take back a request that is on its way when another one opens the keyboard, nor a keyboard a key.
+Where the system tells what leads to an open (Linux), the Vial GUI never meets one of our answers, and what is
+under way to the VIA app is as good an answer as that which it waits for (VIA form). Where it tells nothing,
+others are noticed by their answers, and each may meet one of ours when we have come back meanwhile.
 """
 
 from __future__ import annotations
@@ -29,25 +29,21 @@ from firmware_bridge.link_output import Output
 from firmware_bridge.link_session import Session
 from firmware_bridge.link_state import LinkOptions, LinkStats, SessionIds
 from firmware_bridge.neighbours import QuietTimes
+from firmware_bridge.protocol.frames import is_frame
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.conversation import Conversation, OtherProgramError
 from firmware_bridge.via.find_board import find_board
 from firmware_bridge.via.moods import Moods
 from tests.helpers.polled_core import PolledCore
 from tests.helpers.session_lab import ready_lab
-from tests.helpers.shared_bus import (
-    Answer,
-    Bus,
-    BusTransport,
-    Program,
-    device_of,
-    via_app,
-    vial_gui,
-)
+from tests.helpers.shared_bus import Answer, Bus, BusTransport, VialGui, device_of, vial_gui
+from tests.helpers.via_app import ViaApp, via_app
 from tests.helpers.via_peers import Peer, ViaBoard, VialBoard
 
-HOLD_EVENTS_S = 3.0  # companion_link.c, HOLD_EVENTS_MS
-PROGRAMS = {"VIA app": via_app, "Vial GUI": vial_gui}
+TURN_S = 0.001  # of the keyboard's main loop
+TURNS_S = 0.15  # longer than an answer waits (thock_others.c, MUTE_MS)
+KEY_S = 0.08  # that a key is down
+Program = ViaApp | VialGui
 
 
 class Keyboard:
@@ -57,42 +53,50 @@ class Keyboard:
     its events fetched (THOCK_POLLED_EVENTS).
     """
 
-    def __init__(self, peer: Peer, dice: Random) -> None:
+    def __init__(self, peer: Peer, dice: Random, *, via_form: bool = True) -> None:
         self._others = device_of(peer)
-        self._foreign_at = float("-inf")
+        self._shows_others = not isinstance(peer, VialBoard)
         self._out: list[bytes] = []
         if isinstance(peer, VialBoard):
             polled = PolledCore(BoardConfig(), self._send)
             self.core, self._receive = polled.core, polled.receive
         else:
-            self.core = FirmwareCore(BoardConfig(), self._send)
+            version = peer.version if isinstance(peer, ViaBoard) and via_form else 0
+            self.core = FirmwareCore(BoardConfig(via_version=version), self._send)
             self._receive = self.core.receive
         self.bus = Bus(self.answer, dice)
 
     def answer(self, report: bytes, now: float) -> list[bytes]:
         if self._receive(report, self.ms):
-            self.core.task(self.ms)
-            out, self._out = self._out, []
-            return out
-        self._foreign_at = now
+            return self._turn()
+        if self._shows_others and self.core.other_request(report, self.ms):
+            self._turn_for(*self.bus.asking, now + TURNS_S)
+            return []
         return self._others(report, now)
 
-    def press(self, keycode: int) -> None:
-        self.core.key_event(0, 0, keycode, True, self.ms)
-        if self.bus.now - self._foreign_at >= HOLD_EVENTS_S:
-            self.core.task(self.ms)
-        out, self._out = self._out, []
-        for report in out:
+    def key(self, keycode: int, pressed: bool) -> None:
+        self.core.key_event(0, 0, keycode, pressed, self.ms)
+        for report in self._turn():
             self.bus.send(Answer(report, None, self.bus.now))
 
     @property
     def ms(self) -> int:
         return int(self.bus.now * 1000)
 
+    def _turn(self) -> list[bytes]:
+        self.core.task(self.ms)
+        out, self._out = self._out, []
+        return out
+
+    def _turn_for(self, asked_by: object, asked_at: float, until: float) -> None:
+        """The main loop, for as long as the answer may wait that VIA would have given."""
+        for report in self._turn():
+            ours = is_frame(report)
+            self.bus.send(Answer(report, None if ours else asked_by, asked_at))
+        if self.bus.now < until:
+            self.bus.at(self.bus.now + TURN_S, partial(self._turn_for, asked_by, asked_at, until))
+
     def _send(self, report: bytes) -> bool:
-        is_key = report[2] & 0x0F == 2
-        if is_key and self.bus.now - self._foreign_at < HOLD_EVENTS_S:
-            return False
         self._out.append(report)
         return True
 
@@ -136,13 +140,25 @@ class LinkOutcome(Outcome):
 
 
 def run_link(
-    seed: int, which: str, *, tells: bool, length_s: float = 60.0, keys: int = 60
+    seed: int,
+    which: str,
+    *,
+    tells: bool,
+    length_s: float = 60.0,
+    keys: int = 60,
+    via_form: bool = True,
 ) -> LinkOutcome:
-    """Our link on a keyboard, and the program that comes at some time. `tells`: the system says so (Linux)."""
+    """Our link on a keyboard, and the program that comes at some time.
+
+    `tells`: the system says so (Linux). `via_form`: the keyboard has it; without it is firmware from before.
+    """
     dice = Random(seed)
-    keyboard = Keyboard(VialBoard() if which == "Vial GUI" else ViaBoard(12), dice)
+    keyboard = Keyboard(
+        VialBoard() if which == "Vial GUI" else ViaBoard(12), dice, via_form=via_form
+    )
     bus = keyboard.bus
-    program = Program(bus, PROGRAMS[which](dice), is_vial=which == "Vial GUI")
+    is_vial = which == "Vial GUI"
+    program = VialGui(bus, vial_gui(dice)) if is_vial else ViaApp(bus, via_app(dice), 12)
     program.start(bus.now + dice.uniform(1, 10))
     output, options, stats = Output(LinkOptions()), LinkOptions(), LinkStats()
     session = Session(
@@ -157,7 +173,8 @@ def run_link(
 
     for i in range(keys):
         press_at = bus.now + dice.uniform(0, length_s - 1)
-        bus.at(press_at, partial(keyboard.press, i + 1))
+        bus.at(press_at, partial(keyboard.key, i + 1, True))
+        bus.at(press_at + KEY_S, partial(keyboard.key, i + 1, False))
         bus.at(press_at, partial(show, f"text {i}"))
     bus.at(bus.now + length_s - 0.5, partial(show, "end"))
     events: list[BridgeEvent] = []
@@ -192,7 +209,6 @@ def test_the_via_app_sees_no_answer_to_what_we_ask_while_it_has_the_keyboard_ope
 ) -> None:
     outcome = run_link(seed, "VIA app", tells=True)
     assert outcome.asked_after_open() == []
-    assert not outcome.program.shifted or outcome.program.wrong
     assert_all_is_well(outcome)
 
 
@@ -219,16 +235,35 @@ def assert_all_is_well(outcome: LinkOutcome) -> None:
         assert outcome.keyboard.core.picture() == picture_of("end")
 
 
-# Runs with a wrong answer, where the system tells: VIA app 0 of 3,000 while nobody types, 17 of 2,000 (16 times
-# a key) while somebody types 2.4 keys a second; Vial GUI 0 of 1,000 each. Where it does not: VIA app 12 of
-# 1,000 and 25 of 500; Vial GUI, which reads the answers to our heartbeats whenever it asks next, 190 of 300.
+# The same with more seeds, starts with a wrong answer. Where the system tells: VIA app 0 of 3,000 while
+# nobody types and 0 of 3,000 at 2.4 keys a second (100 of them took a frame in VIA form for the answer, as
+# they may); at 10 keys a second 1 of 1,000 met its own answer a question late, because it asked on in the
+# moment in which the keyboard gave the answer that it had kept back. Vial GUI 0 of 1,000 each. Where the
+# system does not tell: VIA app 15 and 64 of 1,000, all after we had come back. Firmware without VIA form: 0
+# of 1,000 and 131 of 2,000; where the system does not tell, 20 and 145 of 1,000. The Vial GUI, which reads
+# the answers to our heartbeats whenever it asks next, 190 of 300 there.
+@pytest.mark.parametrize("keys", [0, 60])
+def test_the_via_app_meets_no_wrong_answer(keys: int) -> None:
+    as_good = 0
+    for seed in range(100):
+        program = run_link(seed, "VIA app", tells=True, length_s=25.0, keys=keys).program
+        assert isinstance(program, ViaApp)
+        assert (program.wrong, program.shifted) == ([], 0)
+        as_good += program.as_good
+    assert as_good or not keys  # else nothing of ours was under way, and nothing is shown
+
+
 @pytest.mark.parametrize(
-    ("tells", "keys", "most"), [(True, 0, 1), (True, 60, 4), (False, 0, 6), (False, 60, 15)]
+    ("tells", "via_form", "keys", "most"),
+    [(True, False, 60, 15), (False, True, 60, 15), (False, False, 0, 8)],
 )
-def test_first_contacts_with_the_via_app_that_go_wrong_are_seldom(
-    tells: bool, keys: int, most: int
+def test_elsewhere_starts_of_the_via_app_that_go_wrong_are_seldom(
+    tells: bool, via_form: bool, keys: int, most: int
 ) -> None:
-    runs = [run_link(seed, "VIA app", tells=tells, length_s=25.0, keys=keys) for seed in range(100)]
+    runs = [
+        run_link(seed, "VIA app", tells=tells, length_s=25.0, keys=keys, via_form=via_form)
+        for seed in range(100)
+    ]
     assert sum(bool(run.program.wrong) for run in runs) <= most
 
 
@@ -240,7 +275,7 @@ def test_moods_on_stock_lights_give_way_and_come_back(tells: bool, seed: int) ->
     dice = Random(seed)
     peer = ViaBoard(12)
     bus = Bus(device_of(peer), dice)
-    program = Program(bus, via_app(dice), is_vial=False)
+    program = ViaApp(bus, via_app(dice), 12)
     program.start(bus.now + dice.uniform(0, 6))
     transport = BusTransport(bus)
     transport.open()

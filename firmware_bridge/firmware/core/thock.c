@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define KNOWN_EVENTS (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | THOCK_WANT_CAPTURE | THOCK_WANT_ACCEPT)
+#define KNOWN_EVENTS \
+    (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS | THOCK_WANT_CAPTURE | THOCK_WANT_ACCEPT | THOCK_WANT_VIA_FORM)
 
 #if THOCK_ENABLE_STATUS
 uint8_t thock_set_status(thock_t *core, const thock_frame_t *frame)
@@ -49,6 +50,7 @@ static void end_subscription(thock_t *core)
 {
     core->client = 0;
     core->events = 0;
+    thock_others_reset(core);
     thock_events_reset(core);
     thock_capture_reset(core);
     thock_display_reset(core);
@@ -76,6 +78,7 @@ bool thock_init(thock_t *core, const thock_config_t *config, const thock_hooks_t
 void thock_forget_host(thock_t *core)
 {
     core->reply_waits = false;
+    thock_others_forget(core);
     end_subscription(core);
 }
 
@@ -97,7 +100,7 @@ static void end_if_silent(thock_t *core, uint32_t now_ms)
 static bool send_waiting_reply(thock_t *core)
 {
     if (core->reply_waits) {
-        core->reply_waits = !core->hooks->send(core->hooks->context, core->reply, core->config.report_length);
+        core->reply_waits = !thock_send(core, core->reply);
     }
     return !core->reply_waits;
 }
@@ -151,6 +154,7 @@ static uint8_t subscribe(thock_t *core, const thock_frame_t *frame, uint32_t now
     needed = events & (THOCK_FEATURE_KEYS | THOCK_FEATURE_MACROS);
     needed |= events & THOCK_WANT_CAPTURE ? THOCK_FEATURE_CAPTURE : 0;
     needed |= events & THOCK_WANT_ACCEPT ? THOCK_FEATURE_ACCEPT : 0;
+    needed |= events & THOCK_WANT_VIA_FORM ? THOCK_FEATURE_VIA_FORM : 0;
     if ((needed & core->config.features) != needed) {
         return THOCK_NAK_UNSUPPORTED;
     }
@@ -284,7 +288,7 @@ static uint8_t obey(thock_t *core, const thock_frame_t *frame, uint32_t now_ms)
 }
 
 /* Makes core->reply the answer to a frame that was found `reason`. */
-static void make_reply(thock_t *core, const thock_frame_t *frame, uint8_t reason)
+static void make_reply(thock_t *core, const thock_frame_t *frame, uint8_t reason, bool via_form)
 {
     if (frame->type == THOCK_TYPE_HELLO && reason == THOCK_DONE) {
         thock_answer_hello(core, frame);
@@ -296,6 +300,13 @@ static void make_reply(thock_t *core, const thock_frame_t *frame, uint8_t reason
     }
 #endif
     answer(core, frame, reason);
+#if THOCK_ENABLE_VIA_FORM
+    if (via_form) {
+        thock_put_in_via_form(core->reply, core->config.report_length, core->config.via_version);
+    }
+#else
+    (void)via_form;
+#endif
 }
 
 bool thock_is_frame(const thock_t *core, const uint8_t *report, uint8_t length)
@@ -309,6 +320,7 @@ bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_
 {
     thock_frame_t frame;
     uint8_t reason;
+    bool via_form;
 
     if (length == 0 || length != core->config.report_length || !thock_parse(report, length, &frame)) {
         return false;
@@ -319,11 +331,14 @@ bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_
         (frame.type == THOCK_TYPE_KEY || frame.type == THOCK_TYPE_ACK || frame.type == THOCK_TYPE_NAK)) {
         return true;
     }
-    if (!send_waiting_reply(core)) {
+    thock_others_task(core, now_ms);
+    if (thock_is_mute(core, frame.type, now_ms) || !send_waiting_reply(core)) {
         return true;
     }
+    via_form = thock_wants_via_form(core, frame.client);
     reason = obey(core, &frame, now_ms);
-    make_reply(core, &frame, reason);
+    via_form = via_form || thock_wants_via_form(core, frame.client);
+    make_reply(core, &frame, reason, via_form);
     core->reply_waits = true;
     (void)send_waiting_reply(core);
     return true;
@@ -332,7 +347,8 @@ bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_
 void thock_task(thock_t *core, uint32_t now_ms)
 {
     end_if_silent(core, now_ms);
-    if (send_waiting_reply(core)) {
-        thock_events_send(core);
+    thock_others_task(core, now_ms);
+    if (!thock_is_mute(core, THOCK_TYPE_KEY, now_ms) && send_waiting_reply(core)) {
+        thock_events_send(core, now_ms);
     }
 }

@@ -43,7 +43,8 @@ enum {
     THOCK_FEATURE_CAPTURE = 64,
     THOCK_FEATURE_ACCEPT = 128,
     THOCK_FEATURE_POLL = 256, /* KEY frames go out as answers to POLL only */
-    THOCK_FEATURE_KEY_LIGHTS = 512 /* LIGHTS can name keys instead of LEDs */
+    THOCK_FEATURE_KEY_LIGHTS = 512, /* LIGHTS can name keys instead of LEDs */
+    THOCK_FEATURE_VIA_FORM = 1024 /* frames that begin like VIA's answer to the question for its version */
 };
 
 enum {
@@ -64,6 +65,7 @@ typedef struct {
     uint8_t rotation;      /* quarter turns clockwise from the host's picture to the panel, 0..3 */
     uint16_t led_count;    /* 0..THOCK_LED_COUNT */
     uint16_t features;     /* THOCK_FEATURE_... */
+    uint16_t via_version;  /* what VIA on this board says when it is asked for its version; 0: there is no VIA */
 } thock_config_t;
 
 typedef struct {
@@ -87,6 +89,15 @@ typedef struct thock {
     uint32_t subscribed_ms; /* clock of the last SUBSCRIBE */
     bool reply_waits;
     uint8_t reply[THOCK_REPORT_LENGTH];
+
+    uint8_t others;    /* what other programs did lately */
+    uint32_t other_ms; /* clock of their last request */
+#if THOCK_ENABLE_VIA_FORM
+    bool answer_late; /* `reply` is VIA's answer for another program, and waits */
+    bool sent_any;
+    uint32_t now_ms;
+    uint32_t sent_ms; /* clock of the last frame */
+#endif
 
 #if THOCK_ENABLE_EVENTS
     uint8_t ring[THOCK_RING_SIZE][THOCK_EVENT_BYTES]; /* as they go over the wire */
@@ -147,6 +158,11 @@ bool thock_receive(thock_t *core, const uint8_t *report, uint8_t length, uint32_
 
 /* True: the report is a frame of ours, whatever it asks for, and thock_receive() would take it. Changes nothing. */
 bool thock_is_frame(const thock_t *core, const uint8_t *report, uint8_t length);
+
+/* A report from the host that is no frame of ours: another program talks to the keyboard, and must not find our frames
+ * among its answers. Events are held for 3 s. True: it is the question for VIA's version, and the core answers it
+ * itself, a little later, through the send hook; false: it is for the other firmware to answer. */
+bool thock_other_request(thock_t *core, const uint8_t *report, uint8_t length, uint32_t now_ms);
 
 /* Forget the host and give everything back at once, as after 3 s of silence; an answer that waits is dropped too. */
 void thock_forget_host(thock_t *core);

@@ -44,6 +44,11 @@ uint16_t thock_possible_features(const thock_config_t *config, const thock_hooks
 #if THOCK_ENABLE_POLL
     features |= THOCK_FEATURE_POLL;
 #endif
+#if THOCK_ENABLE_VIA_FORM
+    if (config->via_version != 0) {
+        features |= THOCK_FEATURE_VIA_FORM;
+    }
+#endif
     return features;
 }
 

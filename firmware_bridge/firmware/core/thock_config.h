@@ -55,7 +55,8 @@
 #endif
 
 /* Parts that a board asks for, 0 or 1. CAPTURE: a key that sends the keys after it to the host only. ACCEPT: a key that
- * types a piece of the text on the display. POLL: key events go out as answers only, never by themselves. */
+ * types a piece of the text on the display. POLL: key events go out as answers only, never by themselves. VIA_FORM: frames
+ * that the VIA app may take for the answer to its first question. */
 #ifndef THOCK_ENABLE_CAPTURE
 #define THOCK_ENABLE_CAPTURE 0
 #endif
@@ -64,6 +65,9 @@
 #endif
 #ifndef THOCK_ENABLE_POLL
 #define THOCK_ENABLE_POLL 0
+#endif
+#ifndef THOCK_ENABLE_VIA_FORM
+#define THOCK_ENABLE_VIA_FORM 0
 #endif
 
 #define THOCK_HAS_DISPLAY (THOCK_ENABLE_TEXT || THOCK_ENABLE_BITMAP)

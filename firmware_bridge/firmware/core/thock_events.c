@@ -8,6 +8,7 @@
 
 #define EVENTS_PER_FRAME 3
 #define KEY_HEAD_BYTES 3
+#define VIA_FORM_BYTES 2 /* that VIA form is longer */
 
 void thock_events_reset(thock_t *core)
 {
@@ -92,7 +93,10 @@ static uint8_t key_frame(const thock_t *core, uint8_t *report, uint8_t seq)
 {
     uint8_t length = core->config.report_length;
     uint8_t *payload = report + THOCK_HEAD_BYTES;
-    uint8_t count = core->ring_count < EVENTS_PER_FRAME ? core->ring_count : EVENTS_PER_FRAME;
+    bool via_form = thock_wants_via_form(core, core->client);
+    uint8_t room = (uint8_t)(length - THOCK_FRAME_OVERHEAD - KEY_HEAD_BYTES - (via_form ? VIA_FORM_BYTES : 0));
+    uint8_t most = room < EVENTS_PER_FRAME * THOCK_EVENT_BYTES ? EVENTS_PER_FRAME - 1 : EVENTS_PER_FRAME;
+    uint8_t count = core->ring_count < most ? core->ring_count : most;
 
     thock_frame_begin(report, length, THOCK_TYPE_KEY, core->client, seq);
     thock_put_u16(payload, core->first_index);
@@ -102,6 +106,11 @@ static uint8_t key_frame(const thock_t *core, uint8_t *report, uint8_t seq)
                THOCK_EVENT_BYTES);
     }
     thock_frame_end(report, length, (uint8_t)(KEY_HEAD_BYTES + count * THOCK_EVENT_BYTES));
+#if THOCK_ENABLE_VIA_FORM
+    if (via_form) {
+        thock_put_in_via_form(report, length, core->config.via_version);
+    }
+#endif
     return count;
 }
 
@@ -119,7 +128,7 @@ static bool send_batch(thock_t *core)
     uint8_t report[THOCK_REPORT_LENGTH];
     uint8_t count = key_frame(core, report, core->key_seq);
 
-    if (!core->hooks->send(core->hooks->context, report, core->config.report_length)) {
+    if (!thock_send(core, report)) {
         return false;
     }
     drop_oldest(core, count);
@@ -138,13 +147,16 @@ bool thock_take_events(thock_t *core, uint8_t *report, uint8_t seq)
 }
 #endif
 
-void thock_events_send(thock_t *core)
+void thock_events_send(thock_t *core, uint32_t now_ms)
 {
 #if THOCK_ENABLE_POLL
     if (core->config.features & THOCK_FEATURE_POLL) {
         return;
     }
 #endif
+    if (thock_events_held(core, now_ms)) {
+        return;
+    }
     for (uint8_t sent = 0; sent < THOCK_FRAMES_PER_TASK && core->ring_count != 0; sent++) {
         if (!send_batch(core)) {
             return;
@@ -183,9 +195,9 @@ bool thock_macro_event(thock_t *core, uint8_t number, bool pressed, uint32_t now
     return false;
 }
 
-void thock_events_send(thock_t *core)
+void thock_events_send(thock_t *core, uint32_t now_ms)
 {
-    (void)core;
+    (void)core, (void)now_ms;
 }
 
 #endif

@@ -17,6 +17,7 @@
 
 #define THOCK_VERSION 1
 #define THOCK_TIMEOUT_MS 3000u
+#define THOCK_VIA_VERSION 0x01 /* VIA's question for its version, with which every program begins */
 #define THOCK_HEAD_BYTES 6
 #define THOCK_FRAME_OVERHEAD 8
 #define THOCK_FLAG_FIRST 0x80
@@ -39,7 +40,7 @@ enum {
 };
 
 /* Bits of SUBSCRIBE that are not features of the same number; KEYS and MACROS are. */
-enum { THOCK_WANT_CAPTURE = 4, THOCK_WANT_ACCEPT = 8 };
+enum { THOCK_WANT_CAPTURE = 4, THOCK_WANT_ACCEPT = 8, THOCK_WANT_VIA_FORM = 16 };
 
 /* The kind byte of an event: bit 0 pressed, bits 3..1 one of these, bit 4 captured. */
 enum { THOCK_EVENT_KEY = 0 << 1, THOCK_EVENT_MACRO = 1 << 1, THOCK_EVENT_CAPTURE = 2 << 1, THOCK_EVENT_ACCEPT = 3 << 1 };
@@ -74,6 +75,8 @@ typedef struct {
 bool thock_parse(const uint8_t *report, uint8_t length, thock_frame_t *frame);
 void thock_frame_begin(uint8_t *report, uint8_t length, uint8_t type, uint8_t client, uint8_t seq);
 void thock_frame_end(uint8_t *report, uint8_t length, uint8_t payload_length);
+/* Give a whole frame of at most `length` - 10 bytes of payload VIA form. */
+void thock_put_in_via_form(uint8_t *report, uint8_t length, uint16_t via_version);
 void thock_put_u16(uint8_t *place, uint16_t value);
 uint16_t thock_get_u16(const uint8_t *place);
 
@@ -104,9 +107,22 @@ void thock_offer_renewed(thock_t *core);
 /* thock_events.c: whether the ring holds a press of a key or of a macro of the keymap. */
 bool thock_press_waits(const thock_t *core);
 
+/* thock_others.c. Whether frames for this client have VIA form. */
+bool thock_wants_via_form(const thock_t *core, uint8_t client);
+/* Whether a frame of this type is not answered, and none sent, for the sake of other programs. */
+bool thock_is_mute(const thock_t *core, uint8_t type, uint32_t now_ms);
+bool thock_events_held(const thock_t *core, uint32_t now_ms);
+/* The way out for every frame; false: no room now. */
+bool thock_send(thock_t *core, const uint8_t *report);
+/* At the beginning of whatever may send. */
+void thock_others_task(thock_t *core, uint32_t now_ms);
+/* The subscription ended; the host is forgotten and nothing is answered any more. */
+void thock_others_reset(thock_t *core);
+void thock_others_forget(thock_t *core);
+
 bool thock_display_fits(const thock_config_t *config);
 void thock_status_changed(thock_t *core);
-void thock_events_send(thock_t *core);
+void thock_events_send(thock_t *core, uint32_t now_ms);
 
 /* Put an event into the ring for a client that wants this kind; `spare` places stay free. THOCK_ENABLE_EVENTS. */
 bool thock_put_event(thock_t *core, uint8_t wanted, uint8_t spare, uint8_t kind, uint8_t row, uint8_t column,

@@ -69,3 +69,17 @@ void thock_frame_end(uint8_t *report, uint8_t length, uint8_t payload_length)
     report[5] = (uint8_t)(THOCK_FLAG_FIRST | THOCK_FLAG_LAST | payload_length);
     thock_put_u16(report + checked, crc16(report, checked));
 }
+
+#if THOCK_ENABLE_VIA_FORM
+/* The first three bytes are VIA's answer to the question for its version, then comes the frame without its first byte. */
+void thock_put_in_via_form(uint8_t *report, uint8_t length, uint16_t via_version)
+{
+    uint8_t checked = (uint8_t)(length - 2);
+
+    memmove(report + 3, report + 1, (size_t)(checked - 3));
+    report[0] = THOCK_VIA_VERSION;
+    report[1] = (uint8_t)(via_version >> 8);
+    report[2] = (uint8_t)via_version;
+    thock_put_u16(report + checked, crc16(report, checked));
+}
+#endif

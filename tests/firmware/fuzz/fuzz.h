@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { HELLO, SUBSCRIBE, KEY, TEXT, BITMAP, LIGHTS, STATUS, RELEASE, ACK, NAK, POLL, ACCEPT };
-enum { WANT_CAPTURE = 4, WANT_ACCEPT = 8 };
+enum { WANT_CAPTURE = 4, WANT_ACCEPT = 8, WANT_VIA_FORM = 16 };
 
 /* A core, its surroundings, and what must be true of it. */
 typedef struct {
@@ -32,6 +32,12 @@ typedef struct {
     bool capturing;
     uint8_t offered;  /* characters that the accept key would type */
     bool typed_since; /* a key was pressed that the picture does not know of */
+    bool via_form;    /* the subscribed client asked for it */
+    uint8_t others;   /* 1: another program asked for VIA's version only; 2: it talks */
+    uint32_t other_at;
+    uint32_t sent_at; /* of the last frame */
+    bool late;        /* VIA's answer waits */
+    uint8_t late_report[THOCK_REPORT_LENGTH];
 } bench_t;
 
 extern unsigned long frame_number;
@@ -67,6 +73,17 @@ void check_panel(bench_t *bench);
 bool press_waits(const bench_t *bench);
 void check_leds(const bench_t *bench);
 void fetch_dirty_pages(bench_t *bench);
+
+/* fuzz_others.c: other programs on the interface. */
+extern unsigned long late_answers;
+void others_ask(bench_t *bench);
+bool wants_via_form(const bench_t *bench, uint8_t client);
+const uint8_t *plain_of(const bench_t *bench, const uint8_t *report);
+bool is_muted(const bench_t *bench, uint8_t type, bool expires);
+void check_silence(const bench_t *bench, const uint8_t *report);
+bool is_late_answer(bench_t *bench, const uint8_t *report);
+void forget_others_in_time(bench_t *bench);
+void forget_beginner(bench_t *bench); /* the subscription ended */
 
 /* fuzz_keys.c: what a person does. */
 extern unsigned long captures;

@@ -15,6 +15,7 @@ void check_key_frame(const bench_t *bench, const uint8_t *report, uint8_t seq)
     CHECK(bench->core->client != 0 && report[3] == bench->core->client);
     CHECK(report[4] == seq);
     CHECK(length == 3 + 7 * events && events >= 1 && events <= 3);
+    CHECK(!bench->via_form || length <= bench->core->config.report_length - 10u);
     CHECK((report[6] | report[7] << 8) == bench->next_index);
     CHECK(report[8] == bench->dropped);
     for (unsigned event = 0; event < events; event++) {

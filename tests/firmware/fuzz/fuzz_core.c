@@ -8,18 +8,20 @@
 #include "fuzz.h"
 
 #define FRAMES_PER_BOARD 4000u
-/* All features but POLL, all, and those of a board without capture, accept key and lights of keys. */
-#define PUSHES 767
-#define POLLED 1023
+/* All features but POLL, all, and those of a board without capture, accept key and lights of keys. A board whose VIA
+ * has no version lacks VIA form. */
+#define PUSHES 1791
+#define POLLED 2047
 #define BARE 63
+#define VIA 0x0109
 
 static const thock_config_t BOARDS[] = {
-    {32, 128, 32, 0, 104, PUSHES}, {32, 128, 32, 1, 16, POLLED}, {32, 128, 32, 2, 1, BARE},
-    {32, 128, 32, 3, 256, PUSHES}, {32, 128, 64, 0, 104, POLLED}, {32, 128, 64, 1, 16, PUSHES},
-    {32, 128, 64, 2, 9, BARE},     {32, 128, 64, 3, 8, PUSHES},   {64, 64, 128, 0, 70, POLLED},
-    {64, 64, 128, 1, 70, PUSHES},  {63, 128, 128, 3, 7, PUSHES},  {32, 8, 8, 1, 1, PUSHES},
-    {32, 0, 0, 2, 0, POLLED},      {40, 64, 48, 0, 0, PUSHES},    {32, 128, 32, 0, 16, 21},
-    {32, 40, 16, 2, 16, 42},
+    {32, 128, 32, 0, 104, PUSHES, VIA}, {32, 128, 32, 1, 16, POLLED, 0},   {32, 128, 32, 2, 1, BARE, VIA},
+    {32, 128, 32, 3, 256, PUSHES, 0},   {32, 128, 64, 0, 104, POLLED, VIA}, {32, 128, 64, 1, 16, PUSHES, VIA},
+    {32, 128, 64, 2, 9, BARE, 0},       {32, 128, 64, 3, 8, PUSHES, 0},    {64, 64, 128, 0, 70, POLLED, VIA},
+    {64, 64, 128, 1, 70, PUSHES, 0},    {63, 128, 128, 3, 7, PUSHES, VIA}, {32, 8, 8, 1, 1, PUSHES, VIA},
+    {32, 0, 0, 2, 0, POLLED, 0},        {40, 64, 48, 0, 0, PUSHES, VIA},   {32, 128, 32, 0, 16, 21, 0},
+    {33, 40, 16, 2, 16, 1066, VIA},
 };
 #define BOARD_COUNT (sizeof BOARDS / sizeof BOARDS[0])
 
@@ -29,22 +31,34 @@ static unsigned long acks[16];
 static unsigned long naks[8];
 static unsigned long key_frames;
 
-static bool take(void *context, const uint8_t *report, uint8_t length)
+static bool take(void *context, const uint8_t *sent, uint8_t length)
 {
     bench_t *bench = context;
-    uint8_t payload = report[5] & 0x3F;
-    uint8_t type = report[2] & 0x0F;
+    const uint8_t *report;
+    uint8_t payload;
+    uint8_t type;
 
     CHECK(length == bench->core->config.report_length);
+    if (is_late_answer(bench, sent)) {
+        return bench->link_open;
+    }
+    CHECK(crc_of(sent, length - 2u) == (sent[length - 2] | sent[length - 1] << 8));
+    report = plain_of(bench, sent);
+    payload = report[5] & 0x3F;
+    type = report[2] & 0x0F;
     CHECK(report[0] == 0xE7 && report[1] == 0x4C && report[2] >> 4 == 1);
-    CHECK(crc_of(report, length - 2u) == (report[length - 2] | report[length - 1] << 8));
-    CHECK(payload <= length - 8);
+    CHECK(payload <= length - (report == sent ? 8 : 10));
+    check_silence(bench, report);
+    if (bench->link_open) {
+        bench->sent_at = bench->now;
+    }
     for (unsigned unused = 6u + payload; unused < length - 2u; unused++) {
         CHECK(report[unused] == 0);
     }
     if (type == KEY && !is_polled(bench)) {
         CHECK(bench->in_task && bench->owed == 0);
         CHECK(bench->now - bench->subscribed_at < 3000);
+        CHECK((report != sent) == bench->via_form);
         check_key_frame(bench, report, bench->next_key_seq);
         if (bench->link_open) {
             count_key_frame(bench, report);
@@ -72,6 +86,7 @@ static void expect_new_numbers(bench_t *bench)
     bench->dropped = 0;
     bench->capturing = false;
     bench->offered = 0;
+    forget_beginner(bench);
 }
 
 /* The frame could be done: the board has what it speaks to. */
@@ -106,7 +121,7 @@ static bool was_done(const uint8_t *reply)
 }
 
 /* What a frame that was done changes in the model. */
-static void follow(bench_t *bench, uint8_t type)
+static void follow(bench_t *bench, uint8_t type, const uint8_t *reply)
 {
     const thock_t *core = bench->core;
     const uint8_t *payload = bench->report + 6;
@@ -114,7 +129,8 @@ static void follow(bench_t *bench, uint8_t type)
 
     if (type == SUBSCRIBE) {
         bench->subscribed_at = bench->now;
-        CHECK((core->reply[7] | core->reply[8] << 8) == bench->began);
+        CHECK((reply[7] | reply[8] << 8) == bench->began);
+        bench->via_form = payload[0] & WANT_VIA_FORM;
         bench->capturing = bench->capturing && payload[0] & WANT_CAPTURE;
     }
     if (type == ACCEPT) {
@@ -127,9 +143,9 @@ static void follow(bench_t *bench, uint8_t type)
     if ((type == TEXT || type == BITMAP) && last) {
         bench->typed_since = bench->typed_since && press_waits(bench);
     }
-    if ((core->reply[2] & 0x0F) == KEY) {
-        check_key_frame(bench, core->reply, bench->report[4]);
-        count_key_frame(bench, core->reply);
+    if ((reply[2] & 0x0F) == KEY) {
+        check_key_frame(bench, reply, bench->report[4]);
+        count_key_frame(bench, reply);
         key_frames++;
     }
 }
@@ -146,7 +162,9 @@ static void receive(bench_t *bench)
     uint8_t type = bench->report[2] & 0x0F;
     bool echo = version == 1 && (type == KEY || type == ACK || type == NAK);
     bool blocked = bench->owed == 1 && !bench->link_open;
-    bool handled = ours && !echo && !blocked;
+    bool handled = ours && !echo && !blocked && !is_muted(bench, type, expires);
+    bool via_form;
+    const uint8_t *reply;
     bool done;
 
     if (compare) {
@@ -158,16 +176,20 @@ static void receive(bench_t *bench)
     if (core->client == 0 || (expires && ours)) {
         bench->began = (uint16_t)bench->now;
     }
+    via_form = wants_via_form(bench, bench->report[3]);
     if (handled) {
         bench->owed_seq[bench->owed++] = bench->report[4];
     }
     CHECK(thock_receive(core, bench->report, core->config.report_length, bench->now) == ours);
     CHECK(bench->owed == (core->reply_waits ? 1u : 0u));
-    done = handled && was_done(core->reply);
+    reply = handled ? plain_of(bench, core->reply) : NULL;
+    done = handled && was_done(reply);
     CHECK(!done || board_has(&core->config, type));
     if (done) {
-        follow(bench, type);
+        follow(bench, type, reply);
     }
+    via_form = via_form || wants_via_form(bench, bench->report[3]);
+    CHECK(!handled || (reply != core->reply) == (via_form && (reply[2] & 0x0F) != HELLO));
     if (!thock_subscribed(core)) {
         expect_new_numbers(bench);
     }
@@ -188,6 +210,7 @@ static void receive_wrong_length(bench_t *bench)
 
 static void run_task(bench_t *bench)
 {
+    forget_others_in_time(bench);
     bench->in_task = true;
     thock_task(bench->core, bench->now);
     bench->in_task = false;
@@ -222,6 +245,9 @@ static void one_step(bench_t *bench)
         receive_wrong_length(bench);
     }
     press_keys(bench);
+    if (below(512) == 0) { /* seldom: each holds the events for hundreds of steps */
+        others_ask(bench);
+    }
     if (below(2)) {
         run_task(bench);
     }
@@ -274,8 +300,8 @@ int main(int argc, char **argv)
         unsigned long left = total - frame_number;
         run_board(&BOARDS[board % BOARD_COUNT], left < FRAMES_PER_BOARD ? left : FRAMES_PER_BOARD);
     }
-    printf("%lu frames, %lu key frames, %lu captures, %lu times typed; done by type:", frame_number, key_frames,
-           captures, accepted);
+    printf("%lu frames, %lu key frames, %lu captures, %lu times typed, %lu late answers; done by type:", frame_number,
+           key_frames, captures, accepted, late_answers);
     for (unsigned type = HELLO; type <= ACCEPT; type++) {
         printf(" %lu", acks[type]);
         CHECK(type == KEY || type == ACK || type == NAK || acks[type] != 0);
@@ -286,6 +312,6 @@ int main(int argc, char **argv)
         CHECK(naks[reason] != 0);
     }
     printf("\n");
-    CHECK(key_frames != 0 && captures != 0 && accepted != 0);
+    CHECK(key_frames != 0 && captures != 0 && accepted != 0 && late_answers != 0);
     return 0;
 }

@@ -79,7 +79,10 @@ static uint8_t plausible_payload(const thock_config_t *config, uint8_t type, uin
         payload[2] = byte_below(config->panel_width / 6u + 2);
         return below(8) ? 3 : length;
     case SUBSCRIBE:
-        payload[0] = byte_below(below(8) == 0 ? 20 : 16);
+        payload[0] = byte_below(below(8) == 0 ? 36 : 16);
+        if (config->via_version != 0 && below(4)) {
+            payload[0] |= WANT_VIA_FORM;
+        }
         return 1;
     default: /* STATUS, RELEASE: one small number */
         payload[0] = byte_below(below(8) == 0 ? 18 : 6);

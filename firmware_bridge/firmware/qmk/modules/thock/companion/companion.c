@@ -6,6 +6,9 @@
 
 #include "hardware_id.h"
 #include "timer.h"
+#if THOCK_ENABLE_VIA_FORM
+#    include "via.h"
+#endif
 
 ASSERT_COMMUNITY_MODULES_MIN_API_VERSION(1, 1, 0);
 #ifdef THOCK_SPLIT_SYNC
@@ -53,6 +56,9 @@ void keyboard_post_init_companion(void) {
     companion_panel_size(&config.panel_width, &config.panel_height); // QMK's driver turns the picture itself
 #if THOCK_ENABLE_LIGHTS
     config.led_count = THOCK_LED_COUNT;
+#endif
+#if THOCK_ENABLE_VIA_FORM
+    config.via_version = VIA_PROTOCOL_VERSION;
 #endif
     config.features = UINT16_MAX; // thock_init() takes out what this build lacks
     thock_companion_uid(uid);

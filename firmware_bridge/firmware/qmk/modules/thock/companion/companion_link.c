@@ -10,13 +10,8 @@
 #    include "split_util.h"
 #endif
 
-// Another program talks to this interface now: it must not find our events among its answers. Our host falls silent then,
-// so its subscription has run out by the time that this ends (THOCK_TIMEOUT_MS); were this shorter, events would still go out.
-#define HOLD_EVENTS_MS 3000u
 #define REPORT_BYTES THOCK_REPORT_LENGTH
-#define TYPE_KEY 2
 #define TYPE_POLL 10
-#define VIA_GET_PROTOCOL_VERSION 0x01
 #define FRAME_MAGIC 0xE7
 #define VIA_CUSTOM_SET_VALUE 0x07
 #define VIA_CUSTOM_GET_VALUE 0x08
@@ -35,12 +30,12 @@ static volatile uint8_t inbox_written; // reports ever stored, wraps
 static volatile uint8_t inbox_read;    // reports ever taken, wraps
 
 static uint8_t *answer_here; // where the answer goes while a report is answered in place
-static bool     foreign_seen;
-static uint32_t foreign_ms;
 
+#ifdef THOCK_SPLIT_SYNC
 static uint8_t frame_type(const uint8_t *report) {
     return report[2] & 0x0F;
 }
+#endif
 
 bool companion_store(const uint8_t *report, uint8_t length) {
     uint8_t written = inbox_written;
@@ -58,17 +53,6 @@ void companion_forget_reports(void) {
     inbox_read = inbox_written;
 }
 
-static bool is_polled(void) {
-    return (companion.core.config.features & THOCK_FEATURE_POLL) != 0;
-}
-
-static bool events_are_held(void) {
-    if (foreign_seen && timer_elapsed32(foreign_ms) >= HOLD_EVENTS_MS) {
-        foreign_seen = false;
-    }
-    return foreign_seen;
-}
-
 // The core's way to the host. raw_hid_send() drops or waits as the platform likes and does not say which.
 bool companion_send(void *context, const uint8_t *report, uint8_t length) {
     uint8_t copy[REPORT_BYTES];
@@ -83,8 +67,7 @@ bool companion_send(void *context, const uint8_t *report, uint8_t length) {
         return true; // this half only listens
     }
 #endif
-    // What was asked for is never held: KEY frames of a polled board are answers.
-    if (companion.suspended || (frame_type(report) == TYPE_KEY && !is_polled() && events_are_held())) {
+    if (companion.suspended) {
         return false;
     }
     memcpy(copy, report, length);
@@ -109,22 +92,13 @@ void companion_receive_one(uint32_t now) {
     (void)thock_receive(&companion.core, report, REPORT_BYTES, now);
 }
 
-static bool is_ours(const uint8_t *data, uint8_t length) {
-    if (companion.ready && thock_is_frame(&companion.core, data, length)) {
-        return true;
-    }
-    // Every program asks for VIA's version first, ours too, and then says what it wants.
-    if (data[0] != VIA_GET_PROTOCOL_VERSION) {
-        foreign_seen = true;
-        foreign_ms   = timer_read32();
-    }
-    return false;
-}
-
 // A report that finds no place is lost, as on a busy wire; the host asks again.
 bool thock_companion_handle_command(uint8_t *data, uint8_t length) {
-    if (!is_ours(data, length)) {
+    if (!companion.ready) {
         return false;
+    }
+    if (!thock_is_frame(&companion.core, data, length)) {
+        return thock_other_request(&companion.core, data, length, timer_read32());
     }
     (void)companion_store(data, length);
     return true;
@@ -135,7 +109,7 @@ bool thock_companion_handle_command(uint8_t *data, uint8_t length) {
 bool thock_companion_answer_in_place(uint8_t *data, uint8_t length) {
     uint8_t report[REPORT_BYTES];
 
-    if (!is_ours(data, length)) {
+    if (!companion.ready || !thock_is_frame(&companion.core, data, length)) {
         return false;
     }
     memcpy(report, data, REPORT_BYTES);

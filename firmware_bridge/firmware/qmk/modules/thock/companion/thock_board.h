@@ -45,6 +45,13 @@
 #    endif
 #endif
 
+// The module must see VIA's own commands, which Vial does not show, nor VIA's custom channel.
+#if defined(VIA_ENABLE) && !defined(VIAL_ENABLE) && !defined(THOCK_VIA_CHANNEL)
+#    ifndef THOCK_ENABLE_VIA_FORM
+#        define THOCK_ENABLE_VIA_FORM 1
+#    endif
+#endif
+
 // VIA's custom channel has no place for reports that nobody asked for.
 #ifdef THOCK_VIA_CHANNEL
 #    undef THOCK_ENABLE_POLL
