@@ -50,7 +50,7 @@ class Program:
         self._process.stdout.readline()
 
     def end(self) -> None:
-        self._process.communicate(timeout=10)
+        self._process.communicate(timeout=60)
 
     @property
     def name(self) -> str:

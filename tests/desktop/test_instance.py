@@ -19,6 +19,7 @@ from app.ipc.protocol import IpcError
 from app.lifecycle.instance import OneInstance, RunningAlreadyError, show_running
 from app.lifecycle.window import SettingsWindow
 from tests.helpers.running_host import RunningHost
+from tests.helpers.waiting import wait_until
 
 HOLDER = """
 import sys, time
@@ -44,7 +45,7 @@ def test_a_second_one_is_refused_while_the_first_lives(tmp_path: Path) -> None:
     with pytest.raises(RunningAlreadyError), OneInstance(tmp_path):
         pass
     child.terminate()
-    child.communicate(timeout=10)
+    child.communicate(timeout=60)
     with OneInstance(tmp_path):
         pass
 
@@ -53,7 +54,7 @@ def test_a_second_one_is_refused_while_the_first_lives(tmp_path: Path) -> None:
 def test_a_killed_one_leaves_no_lock_whoever_has_its_number_now(tmp_path: Path) -> None:
     child = holder(tmp_path)
     os.kill(child.pid, signal.SIGKILL)
-    child.communicate(timeout=10)
+    child.communicate(timeout=60)
     # What it left behind names a process that lives: this one.
     plate = {"address": str(tmp_path / "companion.sock"), "pid": os.getpid(), "key": "00" * 32}
     (tmp_path / "companion.json").write_text(json.dumps(plate))
@@ -68,7 +69,7 @@ def test_the_second_start_waits_for_one_that_is_about_to_listen(tmp_path: Path) 
 
     def ask() -> None:
         try:
-            show_running(tmp_path, "general", patience_s=10)
+            show_running(tmp_path, "general", patience_s=60)
         except IpcError as error:
             failed.append(error)
 
@@ -76,7 +77,7 @@ def test_the_second_start_waits_for_one_that_is_about_to_listen(tmp_path: Path) 
     second.start()
     time.sleep(0.2)
     with RunningHost(tmp_path) as running:
-        second.join(10)
+        second.join(60)
         assert running.pages == ["general"]
     assert not failed
 
@@ -133,9 +134,7 @@ def test_a_window_is_started_once_and_asked_after(tmp_path: Path) -> None:
     windows = Windows(tmp_path)
     windows.window.show("status")
     windows.window.show("ask")  # the first is on its way
-    end = time.monotonic() + 10
-    while not windows.started.exists() and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: windows.started.exists() and windows.started.read_text())
     windows.is_open = True
     windows.window.show("privacy")
     assert windows.started.read_text() == "status "

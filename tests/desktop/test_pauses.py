@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 
 import pytest
@@ -14,6 +13,7 @@ from app.companion.messages import Message, Pause, Resume
 from app.companion.state import CompanionState
 from app.lifecycle.pauses import PauseReason, Pauses
 from tests.helpers.companion import Desk
+from tests.helpers.waiting import wait_until
 
 ACTIONS = ["pause", "resume", "lock", "unlock", "sleep", "wake", "key", "take", "take", "tell"]
 
@@ -150,9 +150,7 @@ def test_the_time_of_a_pause_ends_it() -> None:
     posted: list[Message] = []
     pauses = Pauses(posted.append)
     pauses.pause(0.05 / 60)
-    deadline = time.monotonic() + 5
-    while len(posted) < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: len(posted) == 2)
     assert posted == [Pause(), Resume()]
     assert pauses.left_s is None
 
@@ -161,8 +159,11 @@ def test_the_time_of_a_pause_ends_it() -> None:
 def test_a_second_pause_takes_the_place_of_the_first(second: float | None) -> None:
     posted: list[Message] = []
     pauses = Pauses(posted.append)
-    pauses.pause(0.03 / 60)
+    pauses.pause(30.0)
+    first = pauses._timer
+    assert first is not None
     pauses.pause(second)
-    time.sleep(0.15)
+    assert first.finished.is_set(), "it was called off"
+    first.function()  # as if it had been too late for that
     assert Resume() not in posted
     pauses.close()

@@ -109,7 +109,7 @@ def test_sleep_waits_until_the_lights_are_back(logind: Logind, address: str) -> 
 
     def asleep() -> None:
         calls.put("asleep")
-        may_sleep.wait(10)
+        may_sleep.wait(60)
 
     watch = SleepWatch(asleep, lambda: calls.put("awake"), lambda: connection_to(address))
     watch.start()
@@ -117,13 +117,13 @@ def test_sleep_waits_until_the_lights_are_back(logind: Logind, address: str) -> 
     assert logind.asked == [("sleep", "Thock", "sets the lights of the keyboard back", "delay")]
     for _ in range(2):
         logind.prepare(True)
-        assert calls.get(timeout=10) == "asleep"
+        assert calls.get(timeout=60) == "asleep"
         assert logind.is_held_up
         may_sleep.set()
         wait_until(lambda: not logind.is_held_up)
         may_sleep.clear()
         logind.prepare(False)
-        assert calls.get(timeout=10) == "awake"
+        assert calls.get(timeout=60) == "awake"
         wait_until(lambda: logind.is_held_up)
     watch.stop()
     watch.stop()

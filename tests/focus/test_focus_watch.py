@@ -50,7 +50,7 @@ def test_each_change_is_told_once() -> None:
     source = ScriptedSource("firefox", "firefox", "code", "", "code")
     focus, heard = watch(lambda: source)
     focus.start()
-    assert [heard.get(timeout=5) for _ in range(4)] == ["firefox", "code", "", "code"]
+    assert [heard.get(timeout=60) for _ in range(4)] == ["firefox", "code", "", "code"]
     focus.stop()
     assert source.closed
     assert heard.empty()
@@ -62,7 +62,7 @@ def test_a_source_that_ends_is_told_as_unknown() -> None:
     source = ScriptedSource("firefox", None)
     focus, heard = watch(lambda: source)
     focus.start()
-    assert [heard.get(timeout=5) for _ in range(2)] == ["firefox", ""]
+    assert [heard.get(timeout=60) for _ in range(2)] == ["firefox", ""]
     focus.stop()
     assert source.closed
 
@@ -73,7 +73,7 @@ def test_without_a_source_the_name_is_unknown() -> None:
 
     focus, heard = watch(no_source)
     focus.start()
-    assert heard.get(timeout=5) == ""
+    assert heard.get(timeout=60) == ""
     focus.stop()
 
 
@@ -81,7 +81,7 @@ def test_a_name_is_bounded() -> None:
     source = ScriptedSource("x" * 10_000)
     focus, heard = watch(lambda: source)
     focus.start()
-    assert heard.get(timeout=5) == "x" * MAX_NAME
+    assert heard.get(timeout=60) == "x" * MAX_NAME
     focus.stop()
 
 

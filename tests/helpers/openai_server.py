@@ -161,7 +161,7 @@ def openai_server(kind: str) -> Iterator[int]:
 
 def stats(port: int) -> dict[str, int]:
     """How often the server was asked, and how often it was left in the middle."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", "/stats")
     counts: dict[str, int] = json.loads(connection.getresponse().read())
     connection.close()

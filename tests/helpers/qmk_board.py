@@ -95,7 +95,7 @@ class FakeBoard:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        _, errors = self._child.communicate(timeout=10)
+        _, errors = self._child.communicate(timeout=60)
         assert kind is not None or (self._child.returncode, errors) == (0, "")
 
     def do(self, command: str) -> None:

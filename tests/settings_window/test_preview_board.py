@@ -65,7 +65,7 @@ def _same_leds(keyboard: VirtualKeyboard, board: PreviewBoard) -> bool:
     return keyboard.leds() == board.leds(0)
 
 
-def _settles(holds: object, limit_s: float = 10.0) -> bool:
+def _settles(holds: object, limit_s: float = 60.0) -> bool:
     assert callable(holds)
     end = time.monotonic() + limit_s
     while not holds():

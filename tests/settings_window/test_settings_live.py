@@ -163,9 +163,12 @@ def test_the_next_key_is_captured(live: Live, qtbot: QtBot) -> None:
     page = live.window.page
     assert isinstance(page, HotkeysPage)
     page.capture.begin.click()
-    settle(0.2)
-    live.program.keyboard.macro(MacroKey.CANCEL)
-    qtbot.waitUntil(lambda: page.capture.text.text() == "Companion key 4: cancel", timeout=WAIT_MS)
+
+    def is_captured() -> bool:
+        live.program.keyboard.macro(MacroKey.CANCEL)  # until the companion was asked for it
+        return page.capture.text.text() == "Companion key 4: cancel"
+
+    qtbot.waitUntil(is_captured, timeout=WAIT_MS)
 
 
 def test_commands_and_other_peoples_changes(live: Live, qtbot: QtBot) -> None:
