@@ -49,6 +49,12 @@ class X11Icon(pystray.Icon):  # type: ignore[misc]
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._sleeper, self._waker = socket.socketpair()
         self._waker.setblocking(False)
+        from Xlib.error import ConnectionClosedError
+
+        self._gone = (
+            ConnectionClosedError,
+            OSError,
+        )  # `__del__` may come too late to import anything
         self._is_embedded = False
         self._asked_at = float("-inf")
         super().__init__(*args, **options)
@@ -57,13 +63,11 @@ class X11Icon(pystray.Icon):  # type: ignore[misc]
 
     def __del__(self) -> None:
         # As pystray's, which cannot do it without a server: then Python prints a traceback at the end.
-        from Xlib.error import ConnectionClosedError
-
         self._sleeper.close()
         self._waker.close()
         display = getattr(self, "_display", None)
         if display is not None:
-            with contextlib.suppress(ConnectionClosedError, OSError):
+            with contextlib.suppress(*self._gone):
                 display.close()
 
     def _create_window(self) -> Any:

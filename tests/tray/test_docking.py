@@ -284,12 +284,19 @@ def test_an_icon_without_a_panel_docks_when_one_comes(
 def test_a_signal_ends_it_cleanly(
     screen: Screen, home: Path, surroundings: dict[str, str], number: signal.Signals
 ) -> None:
-    with panel(screen), thock(surroundings) as program:
-        assert wait(lambda: screen.icon() is not None)
-        assert wait(lambda: is_running(home))
-        program.send_signal(number)
-        assert program.wait(60) == 0
-        assert not (home / "run" / "thock" / "companion.json").exists()
+    command = [sys.executable, "-c", PROGRAM, *RUN]
+    program = subprocess.Popen(command, env=surroundings, stderr=subprocess.PIPE)
+    try:
+        with panel(screen):
+            assert wait(lambda: screen.icon() is not None)
+            assert wait(lambda: is_running(home))
+            program.send_signal(number)
+            told = program.communicate(timeout=60)[1]
+    finally:
+        program.kill()
+    assert program.returncode == 0
+    assert b"Traceback" not in told
+    assert not (home / "run" / "thock" / "companion.json").exists()
 
 
 def test_from_start_to_the_docked_icon(
