@@ -25,7 +25,7 @@ from tests.helpers.shared_bus import Answer, Bus, Handle, Script, WrongAnswer
 OPENED_S = (0.0002, 0.02)  # from the open to the page that waits for it, and then writes at once
 WRITES_S = (0.0001, 0.004)  # from the page's write to the kernel, and back
 READS_S = (0.0001, 0.006)  # from the kernel to the page
-OPENED_S = (0.0002, 0.02)  # from the open to the page that waits for it; it writes at once
+# From the first answer to the next question: it knows the keyboard's definition, or fetches it first.
 KNOWS_IT_S = (0.00005, 0.02)
 FETCHES_IT_S = (0.02, 1.5)
 ASKS_ON_S = (0.00005, 0.003)
