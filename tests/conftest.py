@@ -51,6 +51,14 @@ def _no_unexpected_log(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not missing, f"expected log records did not come: {missing}"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_settings_of_the_person(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Whoever runs the tests may have set another language; tests that want settings write their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def smollm2() -> Path:
     """The default model, as `thock model add smollm2` leaves it (THOCK_TEST_MODEL names another place)."""

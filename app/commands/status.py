@@ -75,7 +75,7 @@ def _does(state: dict[str, Any]) -> Text:
 def _board(board: dict[str, Any]) -> Text:
     return Text(
         "{name}, {display}, {count} LEDs",
-        name=board["name"],
+        name=as_text(board["name"]),
         display=f"{board['width']}x{board['height']}" if board["width"] else Text("no display"),
         count=board["led_count"],
     )

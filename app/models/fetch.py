@@ -79,7 +79,7 @@ def _download(requirement: str, folder: Path, progress: Progress) -> Path:
                 requirement=requirement,
             )
         )
-    reason = said.strip().splitlines()[-1] if said.strip() else "no reason given"
+    reason = said.strip().splitlines()[-1] if said.strip() else Text("no reason given")
     if _FULL_MARK in said.lower():
         raise DownloadError(
             Text("the disk is full: {reason}. Free some space and try again.", reason=reason)

@@ -89,7 +89,7 @@ class ModelStore:
         path = Path(name_or_path)
         if name_or_path and (path.is_file() or (path / "config.json").is_file()):
             return self._describe(path)
-        known = ", ".join(m.name for m in models) or "none"
+        known = ", ".join(m.name for m in models) or Text("none")
         raise UnknownModelError(
             Text(
                 "no model {name_or_path}. Installed: {known}. `thock model add smollm2` fetches the "

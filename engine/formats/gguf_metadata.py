@@ -243,4 +243,4 @@ class Metadata:
 
 
 def _element_name(value: RawValue) -> str:
-    return value.element.name if value.element is not None else "nothing"
+    return value.element.name if value.element is not None else Text("nothing")

@@ -195,7 +195,7 @@ def _refuse_constant(name: str) -> float:
 def _shown(value: Any) -> str:
     """A value as messages show it; containers by their kind only."""
     if isinstance(value, dict | list):
-        return "an object" if isinstance(value, dict) else "a list"
+        return Text("an object") if isinstance(value, dict) else Text("a list")
     if isinstance(value, int) and abs(value) >= 1 << 64:
-        return "a number of more than 64 bits"
+        return Text("a number of more than 64 bits")
     return printable(repr(value))

@@ -20,6 +20,7 @@ from app.settings_window.report_dialog import ReportDialog
 from app.settings_window.theme import GAP
 from app.settings_window.widgets import Card, button, label, side_by_side
 from app.settings_window.wording import Make
+from engine.texts import Text
 
 _SIGNS = {CheckStatus.OK: "✓", CheckStatus.WARNING: "⚠", CheckStatus.ERROR: "✗"}
 
@@ -163,7 +164,8 @@ def _head(finding: Finding) -> Make:
     def make(tr: Translate) -> str:
         subject = tr(finding.subject)
         state = status_text(tr, finding.status)
-        return f"{_SIGNS[finding.status]}  {subject[:1].upper()}{subject[1:]}: {state}"
+        line = Text("{place}: {text}", place=subject[:1].upper() + subject[1:], text=state)
+        return f"{_SIGNS[finding.status]}  {told(tr, line)}"
 
     return make
 
