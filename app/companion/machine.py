@@ -7,7 +7,6 @@ from what the keyboard was told last is sent. So nothing that is out of date sta
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 
 from app.companion import messages as to_companion
@@ -16,6 +15,7 @@ from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
 from app.companion.lights import load_palette
+from app.companion.macros import MacroKey as MacroKey
 from app.companion.messages import EngineChanged, Message
 from app.companion.modes.base import Desk
 from app.companion.modes.switch import Modes
@@ -42,17 +42,6 @@ from firmware_bridge.events import (
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.text_events import KeyText
 from firmware_bridge.protocol.capabilities import Capabilities
-
-
-class MacroKey(enum.IntEnum):
-    """What the companion keys of the firmware do. Higher numbers are causes for react mode."""
-
-    NEXT_MODE = 0
-    ASK = 1
-    PAUSE = 2
-    CANCEL = 3
-    ACCEPT = 4
-
 
 _ASK_KEYS = frozenset({int(MacroKey.ASK)})
 

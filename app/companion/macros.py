@@ -1,13 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Macro keys by name. Their numbers are those of docs/PROTOCOL.md, "KEY payload"."""
+"""The companion keys, and what other macro keys are called. Numbers: docs/PROTOCOL.md, "KEY payload"."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 
 _FIRST_OF_KEYMAP = 16
 _LAST_OF_KEYMAP = 143
 _PLAY_RECORDED = {147: "recorded macro 1", 148: "recorded macro 2"}
+
+
+class MacroKey(enum.IntEnum):
+    """What the companion keys of the firmware do. Higher numbers are causes for react mode."""
+
+    NEXT_MODE = 0
+    ASK = 1
+    PAUSE = 2
+    CANCEL = 3
+    ACCEPT = 4
 
 
 def macro_name(number: int, names: Sequence[str]) -> str:
