@@ -191,10 +191,12 @@ def test_hanzi_break_anywhere_but_at_punctuation(
         ("a\u00a0b\u3000c\u2028d\u200be\ufe0f", "a b c\nde"),
         ("e\u0301", "é"),
         ("½ ≤ x", "1/2 <= x"),
+        ("¿Qué? ¡Sí!", "¿Qué? !Si!"),  # as far as the font has them
+        ("他说¿Qué?", "他说¿Qué?"),
     ],
 )
 def test_a_font_gets_what_it_covers_and_else_ascii_or_a_box(text: str, expected: str) -> None:
-    covered = set("他说好真的你“”…—é ≤") - {"≤"}
+    covered = set("他说好真的你“”…—é¿ ≤") - {"≤"}
     assert spelled(text, covered.__contains__) == expected
 
 
