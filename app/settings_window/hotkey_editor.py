@@ -26,10 +26,14 @@ class HotkeyEditor:
         self.edit.setMinimumWidth(
             self.edit.fontMetrics().horizontalAdvance("Ctrl+Shift+Backspace") + 24
         )
-        self.focus = self.edit.findChild(QLineEdit) or self.edit
+        line = self.edit.findChild(QLineEdit)
+        assert line is not None
+        self._line = self.focus = line
+        self._hint = ""
         self.clear = QToolButton()
         self.clear.setText("✕")
         self.clear.setAutoRaise(True)
+        words.say(self._say_hint, lambda tr: tr("Press a shortcut"))
         words.say(self.clear.setToolTip, lambda tr: tr("No shortcut"))
         words.say(
             self.clear.setAccessibleName,
@@ -47,10 +51,17 @@ class HotkeyEditor:
     def show(self, value: object) -> None:
         with QSignalBlocker(self.edit):
             self.edit.setKeySequence(QKeySequence.fromString(portable_of(str(value)), _TEXT))
+        self._say_hint(self._hint)
         self.clear.setEnabled(bool(value))
+
+    def _say_hint(self, text: str) -> None:
+        """In an empty field; Qt puts words of its own there after each change."""
+        self._hint = text
+        self._line.setPlaceholderText(text)
 
     def _cleared(self) -> None:
         self.edit.clear()
+        self._say_hint(self._hint)
         self._commit("")
 
     def _told(self) -> None:
@@ -58,3 +69,4 @@ class HotkeyEditor:
             self._commit(setting_of(self.edit.keySequence().toString(_TEXT)))
         except ValueError:
             self.edit.clear()  # a key that no shortcut can have, as a volume key
+        self._say_hint(self._hint)
