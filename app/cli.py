@@ -23,6 +23,7 @@ _COMMANDS = {
     "model": ("app.commands.model", "Add, list, check, load and remove models."),
     "monitor": ("app.commands.monitor", "Print the frames between Thock and the keyboard."),
     "pause": ("app.commands.pause", "Read no keys, for some minutes or until resume."),
+    "profile": ("app.commands.profile", "Show or choose the profile in force."),
     "quit": ("app.commands.quit", "End the running companion."),
     "resume": ("app.commands.resume", "Read keys again."),
     "run": (

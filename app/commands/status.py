@@ -43,6 +43,7 @@ def described(state: dict[str, Any]) -> str:
     engine = Text(state["engine"])
     rows = (
         (Text("mode"), Text(state["mode"])),
+        (Text("profile"), state["profile"]),
         (Text("does"), _does(state)),
         (Text("keyboard"), Text("none") if board is None else _board(board)),
         (

@@ -99,6 +99,13 @@ class SetMode(_Request):
     mode: ModeName
 
 
+class SetProfile(_Request):
+    """Work by the profile `name` until the next start; null: by the one that fits."""
+
+    type: Literal["set-profile"] = "set-profile"
+    name: str | None = Field(default=None, max_length=64)
+
+
 class GetSettings(_Request):
     """Answered by SettingsValues."""
 
@@ -145,7 +152,7 @@ class Quit(_Request):
 
 
 Request = (
-    GetStatus | GetReply | Show | Ask | Cancel | Pause | Resume | SetMode | GetSettings
+    GetStatus | GetReply | Show | Ask | Cancel | Pause | Resume | SetMode | SetProfile | GetSettings
     | ChangeSettings | Subscribe | Forget | LoadModel | UnloadModel | Quit
 )  # fmt: skip
 REQUESTS: TypeAdapter[Request] = TypeAdapter(Annotated[Request, Field(discriminator="type")])
@@ -186,7 +193,8 @@ class Board(_Message):
 class StateReport(_Message):
     """The companion's state without content.
 
-    `paused_s`: seconds until it resumes by itself; null: never, or not paused.
+    `paused_s`: seconds until it resumes by itself; null: never, or not paused. `profile` is empty while none
+    holds; somebody chose it, or it fits.
     """
 
     mode: ModeName
@@ -201,6 +209,8 @@ class StateReport(_Message):
     dropped: int
     error: Told
     latency_ms: float | None
+    profile: str = ""
+    is_profile_chosen: bool = False
 
 
 class Status(_Message):

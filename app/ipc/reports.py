@@ -20,8 +20,14 @@ from firmware_bridge.display.frame import BitmapFrame, DisplayFrame, TextFrame
 from firmware_bridge.lights.overlay import LightEffect, LightOverlay, Rgb
 
 
-def state_report(state: CompanionState, keyboard: str, paused_s: float | None) -> StateReport:
-    """Without content. `keyboard` is the product name; `paused_s` as in StateReport."""
+def state_report(
+    state: CompanionState,
+    keyboard: str,
+    paused_s: float | None,
+    profile: str = "",
+    is_profile_chosen: bool = False,
+) -> StateReport:
+    """Without content. `keyboard` is the product name; the rest as in StateReport."""
     latency = state.latency
     return StateReport(
         mode=state.chosen,
@@ -36,6 +42,8 @@ def state_report(state: CompanionState, keyboard: str, paused_s: float | None) -
         dropped=state.dropped,
         error=state.error,
         latency_ms=None if latency is None else latency.milliseconds,
+        profile=profile,
+        is_profile_chosen=is_profile_chosen,
     )
 
 

@@ -11,7 +11,7 @@ from app.ipc.reports import reply_changed, screen_changed, state_report
 from app.ipc.server import IpcServer
 from app.lifecycle.host import CompanionHost, HostState
 from app.settings import Settings
-from engine.texts import as_text
+from engine.texts import Text, as_text
 from firmware_bridge.events import BridgeEvent, KeyPressed, MacroTriggered
 
 
@@ -54,6 +54,17 @@ class IpcService:
                 host.pauses.resume()
             case m.SetMode(mode=mode):
                 host.set_mode(mode)
+            case m.SetProfile(name=name):
+                known = host.settings.profiles
+                if name is not None and name not in known:
+                    listed = ", ".join(known) or Text("none")
+                    reason = Text(
+                        "there is no profile {name}; there are: {known}",
+                        name=repr(name),
+                        known=listed,
+                    )
+                    return _unavailable(request.id, reason)
+                host.choose_profile(name)
             case m.Forget():
                 host.forget()
             case m.LoadModel():
@@ -106,7 +117,7 @@ class IpcService:
         state = self._host.state
         if state is None:
             return _unavailable(number, "the companion is about to start; try again")
-        report = state_report(state.companion, state.keyboard, state.paused_s)
+        report = _report(state)
         return m.Status(id=number, state=report)
 
     def _values(self, number: int) -> m.Answer:
@@ -119,8 +130,7 @@ def _event(topic: m.Topic, state: HostState) -> m.Event | None:
     companion = state.companion
     match topic:
         case m.Topic.STATE:
-            report = state_report(companion, state.keyboard, state.paused_s)
-            return m.StateChanged(state=report)
+            return m.StateChanged(state=_report(state))
         case m.Topic.SCREEN:
             return screen_changed(companion, state.keyboard)
         case m.Topic.REPLY:
@@ -129,6 +139,12 @@ def _event(topic: m.Topic, state: HostState) -> m.Event | None:
             return m.SettingsChanged(values=state.settings.model_dump(mode="json"))
         case m.Topic.KEY:
             return None
+
+
+def _report(state: HostState) -> m.StateReport:
+    return state_report(
+        state.companion, state.keyboard, state.paused_s, state.profile, state.is_profile_chosen
+    )
 
 
 def _unavailable(number: int, reason: str) -> m.Refused:

@@ -94,6 +94,23 @@ def test_an_answer_is_printed_as_it_grows(
     assert thock("mode").output == "suggest\n"
 
 
+def test_a_profile_is_chosen_and_given_back(running: RunningHost) -> None:
+    assert thock("profile").output == "none (automatic)\n"
+    assert "profile" not in thock("status").output
+    assert "no profile 'work'; there are: none" in thock("profile", "work").output
+    running.host.change_settings({"profiles": {"work": {"mode": "chat"}}})
+    assert thock("profile", "work").exit_code == 0
+    assert thock("profile").output == "work (chosen)\n"
+    assert "profile    work\n" in thock("status").output
+    assert running.wait(lambda: thock("mode").output == "chat\n")
+    result = thock("profile", "works")
+    assert result.exit_code == 1
+    assert "no profile 'works'; there are: work" in result.output
+    assert thock("profile", "work", "--automatic").exit_code == 2
+    assert thock("profile", "--automatic").exit_code == 0
+    assert thock("profile").output == "none (automatic)\n"
+
+
 def begins_then(running: RunningHost, monkeypatch: pytest.MonkeyPatch, *then: Message) -> None:
     """Every question gets the beginning of an answer, and then something else happens."""
     send = running.engine.send
@@ -243,7 +260,7 @@ def test_without_a_companion_each_says_how_to_start_it() -> None:
         assert "Thock does not run: start it with `thock`." in thock(*words).output
 
 
-@pytest.mark.parametrize("command", ["status", "ask", "pause", "mode", "settings", "quit"])
+@pytest.mark.parametrize("command", ["status", "ask", "pause", "mode", "profile", "settings", "quit"])
 def test_they_import_nothing_slow(command: str) -> None:
     script = (
         f"import sys, app.cli, app.commands.{command};print(','.join({SLOW!r} & set(sys.modules)))"
