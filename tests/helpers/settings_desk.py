@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +34,8 @@ from engine.errors import ModelFileError
 from engine.texts import Text
 from firmware_bridge.discovery.candidates import HID, Candidate
 from firmware_bridge.transport.base import DeviceIdentity
+
+_TASKS_S = 5.0  # a test may hold one of them up
 
 ENTRY = CatalogueEntry.model_validate(
     {
@@ -181,6 +185,14 @@ class SettingsDesk:
 
 def settle(seconds: float = 0.06) -> None:
     """Let Qt and the tasks of a page come to rest. `QTest.qWait` would let no other thread run meanwhile."""
+    _run_events(seconds)
+    end = time.monotonic() + _TASKS_S
+    while time.monotonic() < end and any(t.name == "settings-task" for t in threading.enumerate()):
+        _run_events(0.01)
+    _run_events(0.0)  # what the last of them sent
+
+
+def _run_events(seconds: float) -> None:
     loop = QEventLoop()
     QTimer.singleShot(round(seconds * 1000), loop.quit)
     loop.exec()

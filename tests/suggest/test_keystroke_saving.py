@@ -105,7 +105,7 @@ def test_it_is_a_fair_opponent() -> None:
 def test_the_model_saves_more_keys_than_the_ngram(smollm2: Path) -> None:
     runner = ModelRunner.open(str(smollm2), 512)
     predict, baseline = ModelPredictor(runner), ngram_predictor(ngram())
-    for excerpts, least in ((holmes(330), 0.0), (own(240), 0.1)):
+    for excerpts, least in ((holmes(180), 0.0), (own(140), 0.1)):
         ours, theirs = measure(excerpts, predict), measure(excerpts, baseline)
         print(f"\nmodel {ours.rate:.1%}, n-gram {theirs.rate:.1%} of {ours.characters} characters")
         assert ours.rate > theirs.rate + least
