@@ -262,3 +262,18 @@ def test_the_first_steps_come_once(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     FirstRun(blocked).note()  # no folder can be made there
+
+
+def test_the_first_steps_are_over_when_somebody_took_or_closed_them_not_when_they_are_seen(
+    desk: SettingsDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, end in enumerate((Assistant.accept, Assistant.reject, Assistant.close)):
+        first_run = FirstRun(tmp_path / str(number))
+        monkeypatch.setattr(desk.app, "_first_run", first_run)
+        desk.app.tools.bridge.asked_for.emit("first-steps")  # as `thock settings --page first-steps`
+        assistant = desk.app.assistant
+        assert assistant is not None
+        assert assistant.isVisible()
+        assert first_run.is_due
+        end(assistant)
+        assert not first_run.is_due
