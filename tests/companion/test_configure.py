@@ -40,10 +40,12 @@ def test_no_more_typing_is_kept_than_suggestions_see_or_the_person_allows(
 ) -> None:
     suggest = SuggestSettings(context_tokens=tokens)  # type: ignore[arg-type]
     desk = Desk(Settings(context_chars=allowed, suggest=suggest))
+    lengths = []
     for _ in range(kept // 8 + 1):
-        desk.type("letters ")
-    lengths = [len(c.text) for c in desk.engine.commands if isinstance(c, Suggest)]
-    assert kept - 8 <= max(lengths) <= kept
+        desk.type("letters ", gap_s=0)
+        lengths.append(len(desk.companion._machine._desk.context))
+    assert max(lengths) == kept
+    assert lengths[-1] < kept
 
 
 def test_chat_is_made_anew() -> None:
