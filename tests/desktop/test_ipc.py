@@ -120,8 +120,11 @@ def test_another_model_is_started(running: RunningHost, visitor: IpcClient) -> N
     assert running.wait(lambda: running.engine.switched[-1] == "stop")
     visitor.request("load-model")
     assert running.wait(lambda: running.engine.switched[-1] == "start small.gguf 512")
-    visitor.request("change-settings", changes={"model": "gone"})
-    assert running.wait(lambda: "no model 'gone'" in running.companion.state.engine_detail)
+    with pytest.raises(RefusedError, match="no model 'gone'"):
+        visitor.request("change-settings", changes={"model": "gone"})
+    (models / "small.gguf").unlink()  # it went after it was chosen
+    visitor.request("load-model")
+    assert running.wait(lambda: "no model 'small'" in running.companion.state.engine_detail)
 
 
 def test_the_screen_is_told_as_the_keyboard_got_it(running: RunningHost) -> None:
