@@ -260,7 +260,9 @@ def test_without_a_companion_each_says_how_to_start_it() -> None:
         assert "Thock does not run: start it with `thock`." in thock(*words).output
 
 
-@pytest.mark.parametrize("command", ["status", "ask", "pause", "mode", "profile", "settings", "quit"])
+@pytest.mark.parametrize(
+    "command", ["status", "ask", "pause", "mode", "profile", "settings", "quit"]
+)
 def test_they_import_nothing_slow(command: str) -> None:
     script = (
         f"import sys, app.cli, app.commands.{command};print(','.join({SLOW!r} & set(sys.modules)))"
