@@ -20,7 +20,7 @@ from app.companion.machine import MacroKey
 from app.companion.modes.moods import load_moods
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings
-from engine.client import FAKE_ENGINE, MODEL_ENGINE, EngineClient, EngineState
+from engine.client import FAKE_ENGINE, MODEL_ENGINE, ClientLimits, EngineClient, EngineState
 from firmware_bridge.keys.typist import keys_for
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkState
@@ -90,7 +90,9 @@ def running(argv: Sequence[str], model: Path, mode: ModeName) -> Iterator[Chain]
     mailbox = Mailbox()
     keyboard = VirtualKeyboard()
     link = Link(lambda: VirtualTransport(keyboard), mailbox.post)
-    engine = EngineClient(mailbox.post, mailbox.engine_changed, argv=argv)
+    engine = EngineClient(
+        mailbox.post, mailbox.engine_changed, argv=argv, limits=ClientLimits(silence_s=120)
+    )
     companion = Companion(mailbox, link, engine, Settings(mode=mode))
     chain = Chain(keyboard, link, engine, companion)
     companion.subscribe(chain.states.append)

@@ -82,13 +82,13 @@ def _chat(request: int) -> Chat:
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.expected_log("gave no sign of life")
 def test_a_stopped_child_with_work_is_replaced_and_one_without_is_left() -> None:
-    talk = Supervised(limits=ClientLimits(silence_s=4))
+    talk = Supervised(limits=ClientLimits(silence_s=6))
     try:
         talk.start()
         stopped = talk.client.pid
         assert stopped is not None
         os.kill(stopped, signal.SIGSTOP)
-        time.sleep(6)  # nothing is asked of it
+        time.sleep(8)  # nothing is asked of it
         os.kill(stopped, signal.SIGCONT)
         assert isinstance(talk.ask(Forget(request=9)), Forgotten)
         assert talk.client.pid == stopped
@@ -97,7 +97,7 @@ def test_a_stopped_child_with_work_is_replaced_and_one_without_is_left() -> None
         failed = talk.next()
         assert isinstance(failed, Failed)
         assert failed.code == "engine-died"
-        assert "gave no sign of life for 4 s" in talk.until(EngineState.RESTARTING)
+        assert "gave no sign of life for 6 s" in talk.until(EngineState.RESTARTING)
         assert isinstance(talk.next(), ModelLoaded)
         assert talk.client.pid != stopped
         assert isinstance(talk.ask(_chat(2)), ReplyFinished)
@@ -108,8 +108,8 @@ def test_a_stopped_child_with_work_is_replaced_and_one_without_is_left() -> None
 def test_a_slow_answer_is_no_hang(tmp_path: Path) -> None:
     """The scripted engine sleeps for each token as if another device computed it."""
     script = tmp_path / "slow.json"
-    script.write_text('{"replies": ["a b"], "token_ms": 3000}')
-    talk = Supervised(limits=ClientLimits(silence_s=2))
+    script.write_text('{"replies": ["a"], "token_ms": 8000}')
+    talk = Supervised(limits=ClientLimits(silence_s=6))
     try:
         talk.start(script)
         assert isinstance(talk.ask(_chat(1)), ReplyFinished)
