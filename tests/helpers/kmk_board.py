@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from firmware_bridge.protocol.frames import Frame, FrameType, decode, encode
 from firmware_bridge.protocol.key_messages import KeyReport
@@ -28,7 +28,10 @@ from firmware_bridge.protocol.messages import (
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 
 KMK = Path(__file__).resolve().parents[2] / "firmware_bridge" / "firmware" / "kmk"
-OWN = ("thock_companion", "thock_session", "thock_lights", "thock_wire", "thock_kmk_output")
+OWN = (
+    "thock_companion", "thock_own_keys", "thock_typist", "thock_session", "thock_lights", "thock_wire",
+    "thock_kmk_output",
+)  # fmt: skip
 CLIENT = 7
 BOTH = Subscribe(EventKinds.KEYS | EventKinds.MACROS)
 TICKS = 1 << 29
@@ -44,14 +47,75 @@ class KeyboardKey(Key):
 
 
 @dataclass(eq=False)
+class ConsumerKey(Key):
+    code: int
+
+
+@dataclass(eq=False)
+class MouseKey(Key):
+    code: int
+
+
+@dataclass(eq=False)
 class ModifierKey(Key):
     code: int
+
+    def __call__(self, key: Key) -> ModifiedKey:
+        return ModifiedKey(key, ModifierKey(self.code))
 
 
 @dataclass(eq=False)
 class ModifiedKey(Key):
     key: Key | None
     modifier: ModifierKey
+
+
+class KeyTable:
+    """KC, as far as characters go: letters only by their capitals, as both cases name the same key."""
+
+    LSHIFT = ModifierKey(0x02)
+    PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZ1234567890\n\x1b\b\t -=[]\\#;'`,./"
+    SHIFTED: ClassVar = dict(zip('!@#$%^&*()_+{}|:"~<>?', "1234567890-=[]\\;'`,./", strict=True))
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Key] = {}
+
+    def __getitem__(self, name: str) -> Key:
+        if name not in self._keys:
+            if name in self.SHIFTED:
+                self._keys[name] = ModifiedKey(self[self.SHIFTED[name]], ModifierKey(0x02))
+            else:
+                self._keys[name] = KeyboardKey(4 + self.PLAIN.index(name.upper()))
+        return self._keys[name]
+
+
+class Keyboard:
+    """KMKKeyboard, as far as modules use it: what the computer sees is `reports`, (modifier bits, usages)."""
+
+    def __init__(self, col_pins: tuple[int, ...] | None) -> None:
+        self.col_pins = col_pins
+        self.keys_pressed: set[Key] = set()
+        self.hid_pending = False
+        self.reports: list[tuple[int, tuple[int, ...]]] = []
+
+    def add_key(self, key: Key) -> None:
+        parts = {key.modifier, key.key} if isinstance(key, ModifiedKey) else {key}
+        pressed = {part for part in parts if isinstance(part, KeyboardKey | ModifierKey)}
+        self.keys_pressed |= pressed
+        self.hid_pending = self.hid_pending or bool(pressed)
+
+    def remove_key(self, key: Key) -> None:
+        parts = {key.modifier, key.key} if isinstance(key, ModifiedKey) else {key}
+        released = {part for part in parts if isinstance(part, KeyboardKey | ModifierKey)}
+        self.keys_pressed -= released
+        self.hid_pending = self.hid_pending or bool(released)
+
+    def send(self) -> None:
+        if self.hid_pending:
+            self.hid_pending = False
+            mods = [key.code for key in self.keys_pressed if isinstance(key, ModifierKey)]
+            codes = [key.code for key in self.keys_pressed if isinstance(key, KeyboardKey)]
+            self.reports.append((sum(set(mods)), tuple(sorted(codes))))
 
 
 @dataclass
@@ -129,8 +193,8 @@ class KmkBoard:
             "kmk.extensions": _module("kmk.extensions"),
             "kmk.extensions.rgb": _module("kmk.extensions.rgb", AnimationModes=AnimationModes),
             "kmk.keys": _module(
-                "kmk.keys", KeyboardKey=KeyboardKey, ModifierKey=ModifierKey,
-                ModifiedKey=ModifiedKey, make_key=self._make_key,
+                "kmk.keys", KeyboardKey=KeyboardKey, ModifierKey=ModifierKey, ModifiedKey=ModifiedKey,
+                ConsumerKey=ConsumerKey, MouseKey=MouseKey, KC=KeyTable(), make_key=self._make_key,
             ),
         }  # fmt: skip
         before = {name: sys.modules.pop(name, None) for name in (*fakes, *OWN)}
@@ -151,7 +215,7 @@ class KmkBoard:
         """`make` gets the imported thock_companion and gives the module."""
         with self.installed() as load:
             self.module = make(load("thock_companion"))
-            self.keyboard = _module("keyboard", col_pins=col_pins)
+            self.keyboard = Keyboard(col_pins)
             self.module.during_bootup(self.keyboard)
 
     def loop(self, milliseconds: int = 1, key: tuple[Key, bool, int | None] | None = None) -> None:
@@ -163,7 +227,9 @@ class KmkBoard:
             passed = self.module.process_key(self.keyboard, *key)
             if passed is not None:
                 self.typed.append((passed, key[1]))
+                (self.keyboard.add_key if key[1] else self.keyboard.remove_key)(passed)
         self.module.before_hid_send(self.keyboard)
+        self.keyboard.send()
         self.module.after_hid_send(self.keyboard)
 
     def tap(self, key: Key, place: int | None = 5) -> None:
@@ -212,10 +278,15 @@ class Screen:
 
     def __init__(self) -> None:
         self.shown: list[tuple[list[str] | None, int]] = []
+        self.capturing: list[bool] = []
         self.lights: list[list[tuple[int, int, int] | None] | None] = []
 
     def show(self, rows: list[str] | None, status: int) -> None:
         self.shown.append((rows, status))
+
+    def show_all(self, rows: list[str] | None, status: int, capturing: bool) -> None:
+        self.shown.append((rows, status))
+        self.capturing.append(capturing)
 
     def set_lights(self, colours: list[tuple[int, int, int] | None] | None) -> None:
         self.lights.append(colours)
@@ -225,7 +296,8 @@ def make_board(**arguments: Any) -> tuple[KmkBoard, Screen]:
     """A board with everything that `arguments` do not say otherwise."""
     screen = Screen()
     board = KmkBoard()
-    everything = {"show": screen.show, "set_lights": screen.set_lights, "led_count": 4, **arguments}
+    show = screen.show_all if arguments.get("capture") else screen.show
+    everything = {"show": show, "set_lights": screen.set_lights, "led_count": 4, **arguments}
     board.start(lambda module: module.ThockCompanion(**everything))
     return board, screen
 

@@ -77,7 +77,8 @@ def test_companion_keys_and_named_macros() -> None:
     macro = Key()
     board, _ = make_board(macros=(macro,))
     board.do(BOTH)
-    for number, name in enumerate(("THOCK_NEXT_MODE", "THOCK_ASK", "THOCK_PAUSE", "THOCK_CANCEL")):
+    names = ("NEXT_MODE", "ASK", "PAUSE", "CANCEL", "ACCEPT")
+    for number, name in enumerate(f"THOCK_{name}" for name in names):
         board.tap(board.made[name])
         assert told_events(board) == [(True, number, 0, 0, True), (True, number, 0, 0, False)]
     board.tap(macro)

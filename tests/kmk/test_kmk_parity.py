@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from firmware_bridge.firmware.virtual_core import BoardConfig, FirmwareCore
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.frames import Frame, FrameType, encode
-from firmware_bridge.protocol.messages import SetStatus, Status
+from firmware_bridge.protocol.messages import EventKinds, SetStatus, Status
 from tests.helpers.bench import Bench, with_crc
 from tests.helpers.kmk_board import KMK, KmkBoard
 
-FEATURES = Feature(63) & ~Feature.BITMAP
+FEATURES = (Feature(63) & ~Feature.BITMAP) | Feature.CAPTURE | Feature.ACCEPT
 UID = b"parity"
 
 board = BoardConfig(panel_width=126 + 2, panel_height=16, led_count=5, features=FEATURES, uid=UID)
@@ -27,7 +27,7 @@ board = BoardConfig(panel_width=126 + 2, panel_height=16, led_count=5, features=
 
 RIGHT: dict[int, st.SearchStrategy[bytes]] = {
     0: st.sampled_from((b"\1\2\3\4\1\1", b"\1\2\3\4\0\2", b"\1\2\3\4\2\2", b"\1\2\3\4\0\0")),
-    1: st.integers(0, 4).map(lambda wanted: bytes((wanted,))),
+    1: st.one_of(st.just(15), st.integers(0, 33)).map(lambda wanted: bytes((wanted,))),
     3: st.tuples(st.integers(0, 2), st.integers(0, 22), st.sampled_from((b"", b"text", b"x" * 21)))
     .map(lambda run: bytes(run[:2]) + run[2]),
     5: st.one_of(
@@ -37,15 +37,16 @@ RIGHT: dict[int, st.SearchStrategy[bytes]] = {
     ),
     6: st.integers(0, 6).map(lambda status: bytes((status,))),
     7: st.sampled_from((1, 2, 4, 7, 8, 16)).map(lambda what: bytes((what,))),
+    11: st.tuples(st.integers(0, 2), st.integers(0, 21), st.integers(0, 22)).map(bytes),
 }  # fmt: skip
-SUBSCRIBE = encode(Frame(FrameType.SUBSCRIBE, 7, 0, b"\3"), 32)
+SUBSCRIBE = encode(Frame(FrameType.SUBSCRIBE, 7, 0, b"\x0f"), 32)
 WAITS = st.sampled_from((0, 0, 0, 1, 700, 2999, 3000))
 
 
 @st.composite
 def frames(draw: st.DrawFn) -> tuple[int, bytes]:
     """(milliseconds before it, report): mostly one that the board can do, sometimes any."""
-    kind = draw(st.sampled_from((0, 1, 1, 3, 3, 3, 5, 5, 6, 7, *range(16))))
+    kind = draw(st.sampled_from((0, 1, 1, 3, 3, 3, 5, 5, 6, 7, 11, 11, *range(16))))
     rarely = draw(st.integers(0, 9))
     payload = draw(st.binary(max_size=24) if rarely == 0 else RIGHT.get(kind, st.just(b"")))
     client = draw(st.sampled_from((8, 0, 9))) if rarely == 1 else 7
@@ -58,17 +59,19 @@ def frames(draw: st.DrawFn) -> tuple[int, bytes]:
 
 def make_session(send: Any) -> Any:
     with KmkBoard().installed() as load:
-        return load("thock_session").Session(send, UID, 21, 2, 5, ring_size=32)
+        session = load("thock_session").Session
+        return session(send, UID, 21, 2, 5, ring_size=32, capture=True, accept=True)
 
 
 @settings(max_examples=250, deadline=None)
 @given(
     st.lists(frames(), max_size=25),
-    st.lists(st.sampled_from((0, 1, 40)), min_size=1, max_size=5),
+    st.lists(st.sampled_from((0, 0, 1, 40)), min_size=1, max_size=5),
+    st.lists(st.sampled_from((None, "accept", "accept", "begin", "end")), min_size=1, max_size=7),
     st.integers(0, 2**29 - 1),
 )
 def test_same_answers_same_lights_same_text(
-    sequence: list[tuple[int, bytes]], keys: list[int], now: int
+    sequence: list[tuple[int, bytes]], keys: list[int], own: list[str | None], now: int
 ) -> None:
     from_c: list[bytes] = []
     from_python: list[bytes] = []
@@ -85,10 +88,22 @@ def test_same_answers_same_lights_same_text(
         ticks = (now + passed) % 2**29
         assert core.receive(report, now + passed) == session.receive(report, ticks)
         for key in range(keys[number % len(keys)]):
-            core.key_event(1, key, 4, True, ticks)
-            session.key(1, key, 4, True, ticks)
-            core.macro_event(key, False, ticks)
-            session.macro(key, False, ticks)
+            if core.capturing:
+                core.captured_key_event(1, key, 4, True, ticks)
+                session.captured_key(1, key, 4, True, ticks)
+            core.key_event(1, key, 0xE0 + key, True, ticks)
+            session.key(1, key, 0xE0 + key, True, ticks)
+            core.macro_event(key, key % 3 == 0, ticks)
+            session.macro(key, key % 3 == 0, ticks)
+        match own[number % len(own)]:
+            case "accept":
+                assert core.accept(ticks) == session.accept(ticks)
+            case "begin":
+                assert core.begin_capture(ticks) == session.begin_capture(ticks)
+            case "end":
+                core.end_capture(ticks)
+                session.end_capture(ticks)
+        assert core.capturing == session.capturing
         for _ in range(4):  # the C core sends up to 4 frames in one task
             session.task(ticks)
         core.task(now + passed)
@@ -99,9 +114,12 @@ def test_same_answers_same_lights_same_text(
             None if c is None else (c.red, c.green, c.blue) for c in core.led_colors(now + passed)
         ]
         assert core.status == session.status
-        assert core.display_taken == (session.text is not None or session.status != 0)
+        taken = session.text is not None or session.status != 0 or session.capturing
+        assert core.display_taken == taken
         if session.text is not None:
-            assert core.panel() == drawn(session.text, session.status)
+            assert core.panel() == drawn(session.text, session.status, session.capturing)
+        core.panel()
+        session.changed = False  # both have drawn what there is
         from_c.clear()
         from_python.clear()
 
@@ -111,9 +129,11 @@ def without_width(report: bytes) -> bytes:
     return report[:19] + report[20:30] if is_caps else report
 
 
-def drawn(rows: list[str], status: int) -> Any:
+def drawn(rows: list[str], status: int, capturing: bool) -> Any:
     bench = Bench(board)
-    bench.subscribe()
+    bench.subscribe(EventKinds(15))
+    if capturing:
+        bench.core.begin_capture(0)
     bench.show(*rows)
     bench.do(SetStatus(Status(status)))
     return bench.core.panel()
@@ -144,7 +164,7 @@ def test_nothing_is_used_that_circuitpython_lacks(name: str) -> None:
     """Checked on the syntax tree: no imports but those of the board and KMK, and nothing is evaluated."""
     allowed = {
         "usb_cdc", "supervisor", "microcontroller", "kmk.keys", "kmk.modules", "kmk.extensions.rgb",
-        "thock_lights", "thock_session", "thock_wire",
+        "thock_lights", "thock_own_keys", "thock_session", "thock_typist", "thock_wire",
     }  # fmt: skip
     tree = ast.parse((KMK / name).read_text())
     for node in ast.walk(tree):
@@ -163,4 +183,4 @@ def test_the_files_are_small() -> None:
     """A board with 192 KiB of RAM has about 100 KiB left for KMK, keymap and this."""
     sizes = {path.name: path.stat().st_size for path in Path(KMK).glob("*.py")}
     print("KMK module, bytes:", sizes)
-    assert sum(sizes.values()) < 32 * 1024
+    assert sum(sizes.values()) < 38 * 1024

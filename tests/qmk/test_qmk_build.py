@@ -138,7 +138,7 @@ def test_cost_on_an_atmega32u4_with_lto(
 @pytest.mark.parametrize(
     ("name", "options", "flash_limit", "ram_limit"),
     [
-        ("VIA, OLED 128x32, 24 LEDs, accept key", VIA + OLED + RGB + ACCEPT, 9216, 2048),
+        ("VIA, OLED 128x32, 24 LEDs, accept key", VIA + OLED + RGB + ACCEPT, 10240, 2048),
         (
             "Vial, OLED 128x64, 24 LEDs",
             VIAL + OLED + RGB + ("-DOLED_DISPLAY_HEIGHT=64",),

@@ -107,18 +107,27 @@ void thock_offer_renewed(thock_t *core);
 /* thock_events.c: whether the ring holds a press of a key or of a macro of the keymap. */
 bool thock_press_waits(const thock_t *core);
 
-/* thock_others.c. Whether frames for this client have VIA form. */
-bool thock_wants_via_form(const thock_t *core, uint8_t client);
-/* Whether a frame of this type is not answered, and none sent, for the sake of other programs. */
-bool thock_is_mute(const thock_t *core, uint8_t type, uint32_t now_ms);
+/* thock_others.c. Whether events wait for the sake of other programs. */
 bool thock_events_held(const thock_t *core, uint32_t now_ms);
-/* The way out for every frame; false: no room now. */
-bool thock_send(thock_t *core, const uint8_t *report);
 /* At the beginning of whatever may send. */
 void thock_others_task(thock_t *core, uint32_t now_ms);
-/* The subscription ended; the host is forgotten and nothing is answered any more. */
-void thock_others_reset(thock_t *core);
+/* The host is forgotten and nothing is answered any more. */
 void thock_others_forget(thock_t *core);
+#if THOCK_ENABLE_VIA_FORM
+/* Whether frames for this client have VIA form. */
+bool thock_wants_via_form(const thock_t *core, uint8_t client);
+/* Whether a frame of this type is not answered, and none sent. */
+bool thock_is_mute(const thock_t *core, uint8_t type, uint32_t now_ms);
+/* The way out for every frame; false: no room now. */
+bool thock_send(thock_t *core, const uint8_t *report);
+/* The subscription ended. */
+void thock_others_reset(thock_t *core);
+#else
+#define thock_wants_via_form(core, client) ((void)(core), (void)(client), false)
+#define thock_is_mute(core, type, now_ms) ((void)(core), (void)(type), (void)(now_ms), false)
+#define thock_send(core, report) ((core)->hooks->send((core)->hooks->context, report, (core)->config.report_length))
+#define thock_others_reset(core) ((void)(core))
+#endif
 
 bool thock_display_fits(const thock_config_t *config);
 void thock_status_changed(thock_t *core);

@@ -113,28 +113,6 @@ void thock_others_task(thock_t *core, uint32_t now_ms)
 
 #else
 
-bool thock_wants_via_form(const thock_t *core, uint8_t client)
-{
-    (void)core, (void)client;
-    return false;
-}
-
-bool thock_is_mute(const thock_t *core, uint8_t type, uint32_t now_ms)
-{
-    (void)core, (void)type, (void)now_ms;
-    return false;
-}
-
-bool thock_send(thock_t *core, const uint8_t *report)
-{
-    return core->hooks->send(core->hooks->context, report, core->config.report_length);
-}
-
-void thock_others_reset(thock_t *core)
-{
-    (void)core;
-}
-
 void thock_others_forget(thock_t *core)
 {
     core->others = OTHERS_SILENT;

@@ -10,10 +10,11 @@ ever evaluated. What the computer does not read is dropped; the keyboard never w
 """
 
 import usb_cdc
-from kmk.keys import KeyboardKey, ModifiedKey, ModifierKey, make_key
+from kmk.keys import ConsumerKey, KeyboardKey, ModifiedKey, ModifierKey, MouseKey, make_key
 from kmk.modules import Module
 from supervisor import ticks_ms
 from thock_session import Session
+from thock_typist import Typist
 from thock_wire import PacketReader, make_packet
 
 _READ_BYTES = 128  # in one turn of the main loop: two packets, even if every byte is escaped
@@ -23,7 +24,10 @@ _TICKS = 1 << 29  # supervisor.ticks_ms() counts to here
 _FIRST_OWN_MACRO = 16
 _NO_PLACE = 255  # a key that came from no switch
 
-COMPANION_KEYS = ("THOCK_NEXT_MODE", "THOCK_ASK", "THOCK_PAUSE", "THOCK_CANCEL")
+COMPANION_KEYS = ("THOCK_NEXT_MODE", "THOCK_ASK", "THOCK_PAUSE", "THOCK_CANCEL", "THOCK_ACCEPT")
+_ACCEPT = 4  # place in COMPANION_KEYS
+# Keys that reach no text keep working while others are captured. Of KMK's classes of keys these type nothing.
+_TYPE_NOTHING = ("LayerKey",)  # of kmk.modules.layers, which not every keyboard has
 
 
 def board_uid():
@@ -38,25 +42,39 @@ def board_uid():
 
 class ThockCompanion(Module):
     """
-    show(rows, status): called when the text or the status changed, at most 10 times a second. `rows` is a list
-        of strings, or None when the display belongs to the keyboard again; `status` is 0 idle, 1 listening,
-        2 thinking, 3 streaming, 4 paused, 5 error. Without it the computer is told that there is no display.
+    show(rows, status, capturing): called when one of them changed, at most 10 times a second. `rows` is a list
+        of strings, or None when nothing is shown; `status` is 0 idle, 1 listening, 2 thinking, 3 streaming,
+        4 paused, 5 error. The display belongs to the keyboard again when there is neither. Without it the
+        computer is told that there is no display. `capturing` is given only where `capture` is True, and must
+        then be shown.
     set_lights(colors): called at most 20 times a second while lights are on. `colors` has one entry for
         each LED: (red, green, blue), or None where the keyboard's own light shall show. None instead of
         the list: the computer's lights are over.
     macros: keys that are reported as macros 16, 17, ...; they still do what they do.
+    capture: True: THOCK_CAPTURE_HOLD and THOCK_CAPTURE_TOGGLE send the keys after them to the computer's
+        companion only. Needs `show`.
+    caps_lock(): whether Caps Lock is on (KMK's LockStatus.get_caps_lock). With it, and `show`, THOCK_ACCEPT
+        types what the companion offers on the display; not while Caps Lock is on, which turns letters over.
     """
 
     def __init__(
-        self, show=None, columns=21, rows=2, set_lights=None, led_count=0, macros=(), uid=None
-    ):
+        self, show=None, columns=21, rows=2, set_lights=None, led_count=0, macros=(), uid=None,
+        capture=False, caps_lock=None,
+    ):  # fmt: skip
         self._show = show
         self._set_lights = set_lights
         self._macros = macros
         self._size = (columns, rows) if show else (0, 0)
         self._led_count = led_count if set_lights else 0
         self._uid = uid
+        self._capture = capture
+        self._caps_lock = caps_lock
         self._keys = [make_key(names=(name,)) for name in COMPANION_KEYS]
+        self._hold = make_key(names=("THOCK_CAPTURE_HOLD",))
+        self._toggle = make_key(names=("THOCK_CAPTURE_TOGGLE",))
+        self._typist = Typist()
+        # Captured keys that are down, by their place: their releases belong to the host too.
+        self._swallowed = {}
         self._reader = PacketReader()
         self._unsent = b""
         self._asleep = False
@@ -78,7 +96,10 @@ class ThockCompanion(Module):
         self._port = port
         columns, rows = self._size
         uid = self._uid or board_uid()
-        self._session = Session(self._send, uid, columns, rows, self._led_count)
+        accept = self._caps_lock is not None
+        self._session = Session(
+            self._send, uid, columns, rows, self._led_count, capture=self._capture, accept=accept
+        )
         self._session.changed = False
         self._shown_at = self._lights_at = ticks_ms() - _SHOW_MS
         pins = getattr(keyboard, "col_pins", None)
@@ -102,12 +123,21 @@ class ThockCompanion(Module):
         return None
 
     def process_key(self, keyboard, key, is_pressed, int_coord):
+        if not is_pressed:
+            self._typist.released(key)
+        if key is self._hold or key is self._toggle:
+            self._capture_key(keyboard, key, is_pressed)
+            return None
+        where = key if int_coord is None else int_coord
+        captured = self._is_captured(key, is_pressed, where)
+        if captured and not is_pressed:
+            key = self._swallowed.pop(where)  # the layer may have changed since
         if self._session.subscribed:
-            self._report(key, is_pressed, int_coord)
-        return key
+            self._report(key, is_pressed, int_coord, captured)
+        return None if captured else key
 
     def before_hid_send(self, keyboard):
-        pass
+        self._typist.turn(keyboard)
 
     def after_hid_send(self, keyboard):
         now = ticks_ms()
@@ -117,6 +147,7 @@ class ThockCompanion(Module):
 
     def on_powersave_enable(self, keyboard):
         self._asleep = True
+        self._typist.stop(keyboard)
         self._give_back()
 
     def on_powersave_disable(self, keyboard):
@@ -149,16 +180,53 @@ class ThockCompanion(Module):
 
     # ------------------------------------------------------------ keys
 
-    def _report(self, key, is_pressed, int_coord):
+    def _capture_key(self, keyboard, key, is_pressed):
+        """Capture begins with a key under the person's finger and in no other way."""
+        session = self._session
+        now = ticks_ms()
+        if is_pressed and not session.capturing:
+            self._typist.stop(keyboard)
+            session.begin_capture(now)
+        elif key is (self._toggle if is_pressed else self._hold):
+            session.end_capture(now)
+
+    def _is_captured(self, key, is_pressed, where):
+        """A release goes where its press went, so that no key sticks on the computer."""
+        if not is_pressed:
+            return where in self._swallowed
+        captured = self._session.capturing and key not in self._keys and _may_type(key)
+        if captured:
+            self._swallowed[where] = key
+        else:
+            self._swallowed.pop(where, None)
+        return captured
+
+    def _report(self, key, is_pressed, int_coord, captured):
         now = ticks_ms()
         if key in self._keys:
-            self._session.macro(self._keys.index(key), is_pressed, now)
+            number = self._keys.index(key)
+            self._session.macro(number, is_pressed, now)
+            if number == _ACCEPT and is_pressed:
+                self._accept(now)
         elif key in self._macros:
             self._session.macro(_FIRST_OWN_MACRO + self._macros.index(key), is_pressed, now)
         else:
             row, column = self._place(int_coord)
+            tell = self._session.captured_key if captured else self._session.key
             for usage, pressed in _strokes(key, is_pressed):
-                self._session.key(row, column, usage, pressed, now)
+                tell(row, column, usage, pressed, now)
+
+    def _accept(self, now):
+        if self._caps_lock is None or self._typist.busy or self._caps_lock() or not self._is_lit():
+            return
+        text = self._session.accept(now)
+        if text:
+            self._typist.type(text)
+
+    def _is_lit(self):
+        """What is typed must be what can be read; a callback may tell that its display is dark."""
+        is_lit = getattr(self._show, "is_lit", None)
+        return is_lit is None or is_lit()
 
     def _place(self, int_coord):
         if int_coord is None or int_coord > 254:
@@ -180,7 +248,10 @@ class ThockCompanion(Module):
         if self._show and session.changed and (now - self._shown_at) % _TICKS >= _SHOW_MS:
             self._shown_at = now
             session.changed = False
-            self._show(session.text, session.status)
+            if self._capture:
+                self._show(session.text, session.status, session.capturing)
+            else:
+                self._show(session.text, session.status)
         if self._set_lights:
             self._draw_lights(session.lights, now)
 
@@ -201,6 +272,11 @@ class ThockCompanion(Module):
 def _modifiers(code):
     """KMK's modifier keys hold bits in the order of the HID modifier byte; their usages begin at E0."""
     return [0xE0 + bit for bit in range(8) if code >> bit & 1]
+
+
+def _may_type(key):
+    """Unless it is known to type nothing: a macro of KMK's may type anything."""
+    return not (isinstance(key, (ConsumerKey, MouseKey)) or type(key).__name__ in _TYPE_NOTHING)
 
 
 def _strokes(key, is_pressed):

@@ -7,7 +7,8 @@ Not run on hardware yet: they were written after kmk_firmware 6949753 and run in
 
 from kmk.extensions.rgb import AnimationModes
 
-STATUS_MARKS = ("", "o", "*", ">", "=", "!")  # idle, listening, thinking, streaming, paused, error
+STATUS_MARKS = (" ", "o", "*", ">", "=", "!")  # idle, listening, thinking, streaming, paused, error
+CAPTURE_MARK = "@"
 
 
 class DisplayText:
@@ -25,9 +26,14 @@ class DisplayText:
         self._row_height = row_height
         self._own_entries = None
 
-    def __call__(self, rows, status):
+    def is_lit(self):
+        """Whether the text can be read: KMK's Display sleeps after a while."""
+        driver = self._display.display
+        return getattr(getattr(driver, "display", driver), "is_awake", True)
+
+    def __call__(self, rows, status, capturing=False):
         display = self._display
-        if rows is None and not status:
+        if rows is None and not status and not capturing:
             if self._own_entries is not None:
                 display.entries = self._own_entries
                 self._own_entries = None
@@ -37,13 +43,19 @@ class DisplayText:
             self._own_entries = display.entries
         lines = list(rows or [""])
         if status:
-            kept = lines[0][: self._columns - 1]
-            lines[0] = kept + " " * (self._columns - 1 - len(kept)) + STATUS_MARKS[status]
+            lines[0] = _marked(lines[0][: self._columns], self._columns - 1, STATUS_MARKS[status])
+        if capturing:
+            lines[0] = _marked(lines[0], self._columns - 2, CAPTURE_MARK)
         display.entries = [
             self._make_entry(text=line, x=0, y=number * self._row_height)
             for number, line in enumerate(lines)
         ]
         display.render(display.prev_layer)
+
+
+def _marked(line, column, mark):
+    line = line + " " * (column + 1 - len(line))
+    return line[:column] + mark + line[column + 1 :]
 
 
 class RgbOverlay:

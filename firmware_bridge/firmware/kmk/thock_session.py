@@ -6,29 +6,44 @@ No clock, no port and no display are touched here: reports and times go in, answ
 """
 
 from thock_lights import Lights
+from thock_own_keys import WANT_ACCEPT, WANT_CAPTURE, OwnKeys
 from thock_wire import HEAD_BYTES, is_frame, make_report
 
 _TIMEOUT_MS = 3000
 _TICKS = 1 << 29  # supervisor.ticks_ms() counts to here
 _NONCE_MASK = (0x54, 0x4F, 0x43, 0x4B)
 _EVENTS_PER_FRAME = 3
+_FIRST_OWN_MACRO = 16  # macros of the keymap, which may type; below are the companion keys
 
-KEYS, MACROS, TEXT, LIGHTS, STATUS = 1, 2, 4, 16, 32
+KEYS, MACROS, TEXT, LIGHTS, STATUS, CAPTURE, ACCEPT = 1, 2, 4, 16, 32, 64, 128
 
 _HELLO, _SUBSCRIBE, _KEY, _TEXT, _BITMAP, _LIGHTS, _STATUS, _RELEASE, _ACK, _NAK = range(10)
+_ACCEPT = 11
 _DONE, _N_VERSION, _N_TYPE, _N_LENGTH, _N_RANGE, _N_BUSY, _N_NOT_SUBSCRIBED, _N_UNSUPPORTED = range(
     8
 )
 _NEEDS = {_TEXT: TEXT, _BITMAP: 8, _LIGHTS: LIGHTS, _STATUS: STATUS}
 
 
-class Session:
+class Session(OwnKeys):
     """`send` takes a report and says whether it had room for it.
 
-    `changed` is set whenever the text or the status changes; the owner clears it when it has shown them.
+    `changed` is set whenever the text, the status or `capturing` changes; the owner clears it when it has
+    shown them. `capture` and `accept`: the board has these keys; both need a display.
     """
 
-    def __init__(self, send, uid, columns=0, rows=0, led_count=0, ring_size=16, build=1):
+    def __init__(
+        self,
+        send,
+        uid,
+        columns=0,
+        rows=0,
+        led_count=0,
+        ring_size=16,
+        build=1,
+        capture=False,
+        accept=False,
+    ):
         self._send = send
         self._uid = uid
         self.columns = columns
@@ -38,6 +53,10 @@ class Session:
         self.features = KEYS | MACROS | STATUS
         if columns:
             self.features |= TEXT
+        if columns and capture:
+            self.features |= CAPTURE
+        if columns and accept:
+            self.features |= ACCEPT
         if led_count:
             self.features |= LIGHTS
         self.lights = Lights(led_count)
@@ -53,6 +72,7 @@ class Session:
         self._dropped = 0
         self._key_seq = 0
         self._first_index = 0
+        self._forget_capture()
         self._clear_text()
         self.lights.clear()
         self.status = 0
@@ -60,6 +80,7 @@ class Session:
     def _clear_text(self):
         self.text = None  # a list of rows while the host shows something
         self._back = [""] * self.rows
+        self._offer = None
         self.changed = True
 
     @property
@@ -74,18 +95,24 @@ class Session:
     # ------------------------------------------------------------ events
 
     def key(self, row, column, usage, pressed, now):
-        self._event(KEYS, 1 if pressed else 0, row, column, usage, now)
+        if pressed:
+            self._outdate_offer(usage)
+        self._event(KEYS, 1 if pressed else 0, row, column, usage, now, self._spare())
 
     def macro(self, number, pressed, now):
-        self._event(MACROS, 3 if pressed else 2, number, 0, 0, now)
+        if pressed and number >= _FIRST_OWN_MACRO:
+            self._outdate_offer(0)
+        self._event(MACROS, 3 if pressed else 2, number, 0, 0, now, self._spare())
 
-    def _event(self, wanted, kind, row, column, usage, now):
+    def _event(self, wanted, kind, row, column, usage, now, spare):
+        """Whether it waits for the host; `spare` places stay free."""
         if not self._wanted & wanted:
-            return
-        if len(self._ring) >= self._ring_size:
+            return False
+        if len(self._ring) + spare >= self._ring_size:
             self._dropped = min(self._dropped + 1, 255)
-            return
+            return False
         self._ring.append(bytes((kind, row, column, usage, 0, now & 0xFF, now >> 8 & 0xFF)))
+        return True
 
     def task(self, now):
         """Send what waits: an answer, or else one frame of events. To be called in every turn."""
@@ -124,7 +151,7 @@ class Session:
             return True  # an echo of what we sent
         if not self._send_reply():
             return True  # as if lost; the host asks again
-        reason = self._obey(version, kind, client, flags, payload, now)
+        reason = self._obey(version, kind, client, seq, flags, payload, now)
         if reason != _DONE:
             self._reply = make_report(_NAK, client, seq, bytes((kind, reason)))
         elif kind == _HELLO:
@@ -137,10 +164,10 @@ class Session:
         self._send_reply()
         return True
 
-    def _obey(self, version, kind, client, flags, payload, now):
+    def _obey(self, version, kind, client, seq, flags, payload, now):
         if version != 1:
             return _N_VERSION
-        if kind > _NAK:
+        if kind > _NAK and not (kind == _ACCEPT and self.features & ACCEPT):
             return _N_TYPE
         if client == 0:
             return _N_RANGE
@@ -153,6 +180,10 @@ class Session:
             return _N_NOT_SUBSCRIBED
         if needed and not self.features & needed:
             return _N_UNSUPPORTED
+        if kind == _ACCEPT:
+            if not self._wanted & WANT_ACCEPT:
+                return _N_NOT_SUBSCRIBED
+            return self._take_offer(payload, seq)
         if kind == _TEXT:
             return self._text(flags, payload)
         if kind == _LIGHTS:
@@ -195,10 +226,20 @@ class Session:
         return caps
 
     def _subscribe(self, client, wanted, now):
-        if wanted > 15:
+        if wanted > 31:
             return _N_RANGE
-        if wanted > KEYS | MACROS:  # captures, accept key
+        has = KEYS | MACROS
+        if self.features & CAPTURE:
+            has |= WANT_CAPTURE
+        if self.features & ACCEPT:
+            has |= WANT_ACCEPT
+        if wanted & ~has:
             return _N_UNSUPPORTED
+        # What the host no longer allows ends here: no key stays swallowed, no old offer comes back to life.
+        if not wanted & WANT_CAPTURE:
+            self._forget_capture()
+        if not wanted & WANT_ACCEPT:
+            self._offer = None
         if not self._client:
             self._began = now & 0xFFFF
         self._client = client
@@ -240,7 +281,9 @@ class Session:
             self._back = [""] * self.rows
         kept = self._back[row]
         self._back[row] = kept[:column] + " " * (column - len(kept)) + str(run, "utf-8")
-        if flags & 0x40 and self.text != self._back:
-            self.text = list(self._back)
-            self.changed = True
+        if flags & 0x40:
+            self._renew_offer()
+            if self.text != self._back:
+                self.text = list(self._back)
+                self.changed = True
         return _DONE

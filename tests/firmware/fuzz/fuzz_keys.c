@@ -101,6 +101,13 @@ static void press_accept_key(bench_t *bench)
 
 void press_keys(bench_t *bench)
 {
+    bool offered = bench->offered != 0;
+
+    /* An offer is rare, and over with the next key: the accept key often comes first. */
+    if (offered && below(2)) {
+        press_accept_key(bench);
+        return;
+    }
     for (uint32_t events = below(4); events != 0; events--) {
         press_key(bench);
     }

@@ -45,8 +45,9 @@
 #    endif
 #endif
 
-// The module must see VIA's own commands, which Vial does not show, nor VIA's custom channel.
-#if defined(VIA_ENABLE) && !defined(VIAL_ENABLE) && !defined(THOCK_VIA_CHANNEL)
+// The module must see VIA's own commands, which Vial does not show, nor VIA's custom channel. It costs about 1 KiB of
+// flash, which many keymaps on AVR do not have left.
+#if defined(VIA_ENABLE) && !defined(VIAL_ENABLE) && !defined(THOCK_VIA_CHANNEL) && !defined(__AVR__)
 #    ifndef THOCK_ENABLE_VIA_FORM
 #        define THOCK_ENABLE_VIA_FORM 1
 #    endif
