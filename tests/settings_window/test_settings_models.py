@@ -270,7 +270,9 @@ def test_the_first_steps_are_over_when_somebody_took_or_closed_them_not_when_the
     for number, end in enumerate((Assistant.accept, Assistant.reject, Assistant.close)):
         first_run = FirstRun(tmp_path / str(number))
         monkeypatch.setattr(desk.app, "_first_run", first_run)
-        desk.app.tools.bridge.asked_for.emit("first-steps")  # as `thock settings --page first-steps`
+        desk.app.tools.bridge.asked_for.emit(
+            "first-steps"
+        )  # as `thock settings --page first-steps`
         assistant = desk.app.assistant
         assert assistant is not None
         assert assistant.isVisible()
