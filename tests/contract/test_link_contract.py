@@ -88,7 +88,7 @@ class Desk:
 
     def start(self) -> None:
         self.link.start()
-        assert self.link.wait_for(LinkState.READY, 10)
+        assert self.link.wait_for(LinkState.READY, 60)
         self.events.clear()
 
 
@@ -105,7 +105,7 @@ def test_the_link_gets_ready_and_says_what_the_board_is(desk: Desk) -> None:
     assert desk.link.state is LinkState.STOPPED
     assert desk.link.capabilities is None
     desk.link.start()
-    assert desk.link.wait_for(LinkState.READY, 10)
+    assert desk.link.wait_for(LinkState.READY, 60)
     wait_until(lambda: desk.events)
     assert desk.events == [LinkReady(desk.link.capabilities)]  # type: ignore[arg-type]
     assert desk.link.problem is None
@@ -160,7 +160,7 @@ def test_unplugging_lifts_the_keys_and_says_so_and_replugging_brings_all_back(de
     wait_until(lambda: desk.link.problem is LinkProblem.NO_DEVICE)
     assert desk.link.capabilities is None
     desk.keyboard.plug()
-    assert desk.link.wait_for(LinkState.READY, 10)
+    assert desk.link.wait_for(LinkState.READY, 60)
     wait_until(lambda: desk.keyboard.panel() == LIT)
     assert desk.link.stats.connections == 2
 
@@ -172,7 +172,7 @@ def test_a_keyboard_that_is_plugged_in_later_is_found(desk: Desk) -> None:
     wait_until(lambda: desk.link.problem is LinkProblem.NO_DEVICE)
     assert desk.link.state is LinkState.SEARCHING
     desk.keyboard.plug()
-    assert desk.link.wait_for(LinkState.READY, 10)
+    assert desk.link.wait_for(LinkState.READY, 60)
     wait_until(lambda: desk.keyboard.panel() == LIT)
 
 
@@ -205,7 +205,7 @@ def test_the_accept_key_types_what_is_shown_also_after_a_replug(desk: Desk) -> N
         desk.keyboard.unplug()
         wait_until(lambda: desk.link.problem is LinkProblem.NO_DEVICE)
         desk.keyboard.plug()
-        assert desk.link.wait_for(LinkState.READY, 10)
+        assert desk.link.wait_for(LinkState.READY, 60)
         desk.events.clear()
 
 
@@ -242,7 +242,7 @@ def test_a_second_program_waits_for_the_first(desk: Desk) -> None:
         assert desk.link.state is LinkState.READY
         assert others == []
         desk.link.stop(10)
-        assert other.wait_for(LinkState.READY, 10)
+        assert other.wait_for(LinkState.READY, 60)
         desk.keyboard.press(0x05)
         wait_until(lambda: any(isinstance(event, KeyPressed) for event in others))
     finally:
@@ -263,7 +263,7 @@ def test_a_listener_that_fails_neither_ends_the_link_nor_shows_content(
     link = Link(desk.open_transport, listener, options=OPTIONS)
     link.start()
     try:
-        assert link.wait_for(LinkState.READY, 10)
+        assert link.wait_for(LinkState.READY, 60)
         for _ in range(3):
             desk.keyboard.press(0x77)
             desk.keyboard.release(0x77)

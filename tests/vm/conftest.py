@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from firmware_bridge.discovery import detect
 from firmware_bridge.discovery.system import system_watch
 from firmware_bridge.discovery.watch import DeviceWatch
 from firmware_bridge.firmware.virtual_core import BoardConfig
+from firmware_bridge.transport import serial_port
 from firmware_bridge.transport.hid_library import HidLibrary, load_hid_library
 from tests.vm.image import ImageError, why_impossible
 from tests.vm.machine import Machine
@@ -28,14 +30,22 @@ if os.name == "posix":
 else:  # the files need modules that exist on POSIX only
     collect_ignore_glob = ["test_*.py"]
 
+EMULATED_S = 60.0  # what an emulated processor that others use too does in a moment
 FOLDER = Path(__file__).parent
 _INSIDE = "THOCK_INSIDE_VM"
 _IS_REQUIRED = bool(os.environ.get("THOCK_REQUIRE_VM"))
+_TEST_S = 600
 _MARK = "@report "  # before a report on the standard output of the inner pytest
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     reason = "" if _INSIDE in os.environ else why_impossible()
+    if _INSIDE not in os.environ:
+        for item in items:
+            if _is_ours(
+                item
+            ):  # the first one waits for the machine; the pytest in there has limits of its own
+                item.add_marker(pytest.mark.timeout(0))
     if reason and _IS_REQUIRED:
         raise pytest.UsageError(reason)
     if reason:
@@ -74,13 +84,14 @@ else:
             self._config = items[0].config
             command = [
                 *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", ""),
+                f"--timeout={_TEST_S}",
                 *(item.nodeid for item in items),
             ]
             environment = {**os.environ, _INSIDE: "1"}
             self.machine = Machine(command, self._config.rootpath, environment)
-            # a little more than pytest-timeout grants one test in there
+            # more than pytest-timeout grants one test in there
             is_slow = any(item.get_closest_marker("slow") for item in items)
-            self._silence_s = 2000.0 if is_slow else 400.0
+            self._silence_s = 2000.0 if is_slow else _TEST_S + 100.0
             self._lines: Iterator[str] = iter(())
             self._printed: list[str] = []
 
@@ -163,6 +174,14 @@ else:
             outside.machine.__exit__(None, None, None)
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits of the program that mean a broken device on a real processor, and nothing on an emulated one."""
+    monkeypatch.setattr(detect, "_ANSWER_S", 3.0)
+    monkeypatch.setattr(serial_port, "_WRITE_LIMIT_S", EMULATED_S)
+    monkeypatch.setattr(serial_port, "_CLOSE_LIMIT_S", EMULATED_S)
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[BoardServer]:
     boards = BoardServer()
@@ -212,6 +231,7 @@ def library() -> HidLibrary:
 @pytest.fixture
 def watch(library: HidLibrary) -> Iterator[DeviceWatch]:
     watch = system_watch(library)
+    watch._limit_s = EMULATED_S
     watch.start()
     yield watch
     watch.stop()

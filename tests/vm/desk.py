@@ -19,8 +19,9 @@ from firmware_bridge.transport.hid_library import HidLibrary
 from firmware_bridge.transport.serial_port import SerialTransport
 from tests.helpers.waiting import wait_until
 
+LONG_S = 120.0  # an emulated processor that others use too
 # The search is a look at a list that the watch keeps.
-OPTIONS = LinkOptions(search_s=0.1, backoff_first_s=0.1, backoff_limit_s=0.5)
+OPTIONS = LinkOptions(search_s=0.1, backoff_first_s=0.1, backoff_limit_s=0.5, answer_timeout_s=2.0)
 
 
 def matching(watch: DeviceWatch) -> list[Candidate]:
@@ -28,13 +29,13 @@ def matching(watch: DeviceWatch) -> list[Candidate]:
 
 
 def wait_for_boards(watch: DeviceWatch, count: int) -> list[Candidate]:
-    wait_until(lambda: len(matching(watch)) == count, 20)
+    wait_until(lambda: len(matching(watch)) == count, LONG_S)
     return matching(watch)
 
 
 def wait_for_port(watch: DeviceWatch) -> Candidate:
     """The CDC-ACM port of the one board that is plugged in."""
-    wait_until(lambda: _ports(watch), 20)
+    wait_until(lambda: _ports(watch), LONG_S)
     return _ports(watch)[0]
 
 
@@ -67,7 +68,7 @@ def running_link(
     watch.subscribe(link.search_now)
     link.start()
     try:
-        assert link.wait_for(LinkState.READY, 20), link.problem
+        assert link.wait_for(LinkState.READY, LONG_S), link.problem
         yield link
     finally:
-        assert link.stop(10)
+        assert link.stop(LONG_S)

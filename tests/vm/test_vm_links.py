@@ -18,7 +18,7 @@ from firmware_bridge.transport.hid_library import HidLibrary
 from tests.helpers.waiting import wait_until
 from tests.vm.boards import Board
 from tests.vm.conftest import MakeBoard
-from tests.vm.desk import OPTIONS, running_link, wait_for_boards, wait_for_port
+from tests.vm.desk import LONG_S, OPTIONS, running_link, wait_for_boards, wait_for_port
 from tests.vm.ports import UsbNames
 
 LIT = BitmapFrame(128, 32, b"\x3c" * 512)
@@ -52,7 +52,7 @@ def test_unplugged_in_the_middle_of_a_picture_and_plugged_in_elsewhere(
         else:
             board.udc = 1
         board.plug()
-        assert link.wait_for(LinkState.READY, 20)
+        assert link.wait_for(LinkState.READY, LONG_S)
         wait_until(lambda: board.panel() == LIT)
         [second] = [c for c in wait_for_boards(watch, 2) if c.identity.serial == "mid-frame"]
         assert second.path != first.path
@@ -79,7 +79,7 @@ def test_a_port_reset_with_loss_of_state_is_survived(
         usb_board.usb_reset()
         time.clock_settime(time.CLOCK_REALTIME, time.time() + 60)
         wait_until(lambda: any(isinstance(event, KeyReleased) for event in events))
-        wait_until(lambda: usb_board.panel() == LIT and usb_board.leds()[3] == RED, 20)
+        wait_until(lambda: usb_board.panel() == LIT and usb_board.leds()[3] == RED, LONG_S)
         lost = {event.reason for event in events if isinstance(event, LinkLost)}
         assert lost <= {LinkProblem.SILENT}
         usb_board.press(0x05)
@@ -110,7 +110,7 @@ def test_two_identical_boards_are_told_apart_by_their_place(
         assert left.state is LinkState.SEARCHING
         assert right.state is LinkState.READY
         boards[0].plug()
-        assert left.wait_for(LinkState.READY, 20)
+        assert left.wait_for(LinkState.READY, LONG_S)
         wait_until(lambda: boards[0].display_taken)
 
 
@@ -123,7 +123,7 @@ def test_a_serial_port_has_one_owner_at_a_time(
         other.start()
         wait_until(lambda: other.problem is LinkProblem.DEVICE_BUSY)
         assert link.state is LinkState.READY
-    assert other.wait_for(LinkState.READY, 20)
+    assert other.wait_for(LinkState.READY, LONG_S)
     assert other.stop(10)
 
 
@@ -139,11 +139,11 @@ def test_a_serial_board_comes_back_under_another_path(
         link.show(LIT)
         wait_until(lambda: board.panel() == LIT)
         board.unplug()
-        wait_until(lambda: link.problem is LinkProblem.NO_DEVICE, 20)
+        wait_until(lambda: link.problem is LinkProblem.NO_DEVICE, LONG_S)
         other.plug()
-        wait_until(lambda: any(c.path == port.path for c in watch.candidates()), 20)
+        wait_until(lambda: any(c.path == port.path for c in watch.candidates()), LONG_S)
         board.plug()
-        assert link.wait_for(LinkState.READY, 20)
+        assert link.wait_for(LinkState.READY, LONG_S)
         wait_until(lambda: board.panel() == LIT)
         assert not other.display_taken
         paths = {

@@ -23,10 +23,8 @@ from tests.helpers.companion import US
 from tests.helpers.waiting import wait_until
 from tests.vm.boards import Board
 from tests.vm.conftest import MakeBoard
-from tests.vm.desk import OPTIONS, wait_for_port
+from tests.vm.desk import LONG_S, OPTIONS, wait_for_port
 from tests.vm.ports import UsbNames
-
-LONG_S = 60.0  # an emulated processor that others use too
 
 
 class Desk:
@@ -57,7 +55,7 @@ class SharedEngine:
             lambda event: self.mailbox.post(event),
             lambda state, detail: self.mailbox.engine_changed(state, detail),
             argv=FAKE_ENGINE,
-            limits=ClientLimits(connect_s=120),
+            limits=ClientLimits(connect_s=300, silence_s=LONG_S),
         )
 
 
@@ -68,7 +66,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedEngine]:
     script.write_text(json.dumps(words))
     engine = SharedEngine()
     engine.client.start(script)
-    wait_until(lambda: engine.client.state is EngineState.READY, 120)
+    wait_until(lambda: engine.client.state is EngineState.READY, 300)
     yield engine
     engine.client.stop()
 
@@ -97,7 +95,7 @@ def desk(
         yield Desk(board, link, companion)
     finally:
         companion.stop()
-        assert link.stop(10)
+        assert link.stop(LONG_S)
 
 
 def test_connect_type_suggest_chat_lights(desk: Desk) -> None:

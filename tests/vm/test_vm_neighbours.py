@@ -15,8 +15,9 @@ from firmware_bridge.errors import DeviceBusyError
 from firmware_bridge.events import BridgeEvent, LinkLost
 from firmware_bridge.link_state import LinkProblem, LinkState
 from firmware_bridge.transport.hid_library import HidLibrary
+from tests.helpers.waiting import wait_until
 from tests.vm.boards import Board
-from tests.vm.desk import OPTIONS, running_link, wait_for_boards
+from tests.vm.desk import LONG_S, OPTIONS, running_link, wait_for_boards
 
 # Lists the devices as hidapi does it, opens the keyboard, and prints how many reports come in 3 s.
 SCRIPT = """
@@ -46,7 +47,7 @@ class Program:
         return int(self._line())
 
     def end(self) -> None:
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=LONG_S)
 
     def _line(self) -> str:
         assert self._process.stdout is not None
@@ -62,15 +63,15 @@ def test_nothing_is_said_while_another_process_has_the_keyboard_open(
     options = replace(OPTIONS, quiet_s=1.0)
     with running_link(library, watch, events.append, options=options) as link:
         program = Program(candidate.path)
-        assert link.wait_for(LinkState.PAUSED, 10)
+        assert link.wait_for(LinkState.PAUSED, LONG_S)
         assert link.problem is LinkProblem.OTHER_PROGRAM
         assert link.advice.startswith("python")
         assert any(isinstance(event, LinkLost) for event in events)
         assert program.count() == 0
         assert link.state is LinkState.PAUSED
-        assert not board.subscribed
+        wait_until(lambda: not board.subscribed, LONG_S)
         program.end()
-        assert link.wait_for(LinkState.READY, 10)
+        assert link.wait_for(LinkState.READY, LONG_S)
 
 
 def test_a_keyboard_that_another_process_has_open_is_not_asked(

@@ -20,7 +20,7 @@ from firmware_bridge.discovery.watch import OwnLooks, UdevSource, best_source
 from firmware_bridge.transport.hid_library import HidLibrary
 from tests.helpers.waiting import wait_until
 from tests.vm.conftest import MakeBoard
-from tests.vm.desk import matching, wait_for_boards
+from tests.vm.desk import LONG_S, matching, wait_for_boards
 from tests.vm.image import cache_folder
 from tests.vm.ports import UsbNames
 
@@ -93,6 +93,7 @@ def test_only_the_seat_user_and_only_the_raw_interface(
     udevd: None, make_board: MakeBoard, library: HidLibrary
 ) -> None:
     watch = system_watch(library)
+    watch._limit_s = LONG_S
     watch.start()
     try:
         board = make_board(NAMES)
@@ -134,6 +135,7 @@ def test_with_udevd_a_device_is_listed_when_it_may_be_opened(
     source = best_source(OwnLooks())
     assert isinstance(source, UdevSource)
     watch = system_watch(library)
+    watch._limit_s = LONG_S
     assert isinstance(watch._source, UdevSource)
     watch.start()
     try:
@@ -143,7 +145,7 @@ def test_with_udevd_a_device_is_listed_when_it_may_be_opened(
         board.plug()
         [candidate] = wait_for_boards(watch, 1)
         with as_user(SEAT_USER):
-            wait_until(lambda: can_open(candidate), 2)
+            wait_until(lambda: can_open(candidate))
         board.unplug()
         wait_for_boards(watch, 0)
     finally:
