@@ -14,10 +14,10 @@ import enum
 import gettext
 import unicodedata
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import assets
 from engine.texts import Text, as_text
 
 Translate = Callable[[str], str]
@@ -59,18 +59,15 @@ def translation(language: Language, catalog: Catalog) -> Translate:
     """
     if language is Language.EN:
         return str
-    with catalogs() as folder:
-        texts = gettext.translation(catalog, folder, [language.value])
-        if catalog is not Catalog.MESSAGES:
-            texts.add_fallback(gettext.translation(Catalog.MESSAGES, folder, [language.value]))
-        return texts.gettext
+    texts = gettext.translation(catalog, catalogs(), [language.value])
+    if catalog is not Catalog.MESSAGES:
+        texts.add_fallback(gettext.translation(Catalog.MESSAGES, catalogs(), [language.value]))
+    return texts.gettext
 
 
-def catalogs() -> AbstractContextManager[Path]:
-    """The folder of all catalogs."""
-    from importlib import resources  # English needs none, and a command answers at once
-
-    return resources.as_file(resources.files("assets") / "locale")
+def catalogs() -> Path:
+    """The folder of all catalogs. `importlib.resources` would take longer than the rest of a command."""
+    return Path(assets.__path__[0]) / "locale"
 
 
 def padded(text: str, columns: int) -> str:

@@ -82,7 +82,6 @@ def in_paragraphs(text: str) -> str:
 
 def _have_click_speak() -> None:
     """click asks gettext's own domain for its words, in the language of the environment."""
-    with catalogs() as folder:
-        gettext.bindtextdomain(Catalog.COMMANDS, str(folder))
+    gettext.bindtextdomain(Catalog.COMMANDS, str(catalogs()))
     gettext.textdomain(Catalog.COMMANDS)
     os.environ["LANGUAGE"] = chosen_language(settings_file())

@@ -62,7 +62,7 @@ class EngineWatch:
         if event.code in _ENDED_WITH_ENGINE:
             return ""
         _log.warning("the engine could not answer: %s: %s", event.code, event.message)
-        self.error = Text("{code}: {reason}", code=event.code, reason=event.message)
+        self.error = event.message
         return event.code
 
     def forget_content(self) -> None:

@@ -33,5 +33,17 @@ def failure_text(code: str, tr: Translate) -> str:
             return tr("model not supported")
         case "chat-template":
             return tr("model cannot chat")
+        case "message-too-large":
+            return tr("too long for model")
+        case "remote-settings":
+            return tr("server settings wrong")
+        case "remote-unreachable":
+            return tr("server not reached")
+        case "remote" | "remote-refused" | "remote-answer":
+            return tr("server error")
+        case "engine-unavailable":
+            return tr("engine is busy")
+        case _ if code.startswith(("cuda", "device")):
+            return tr("graphics card failed")
         case _:
-            return tr("engine error: {code}").format(code=code)
+            return tr("engine error")

@@ -13,7 +13,18 @@ from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po
 
+import engine.channel
+import engine.cuda.errors
+import engine.remote.errors  # noqa: F401 - their errors are looked through
+from app.companion.overlays import engine_text
 from app.companion.typefaces import Typefaces
+from app.companion.words import failure_text
+from app.i18n import Catalog as CatalogName
+from app.i18n import Language, translation
+from engine.client import EngineState
+from engine.errors import EngineError, ModelFileError
+from engine.texts import Text
+from tests.helpers.english_left import english_left
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "assets" / "locale" / "zh_CN" / "LC_MESSAGES"
@@ -49,8 +60,8 @@ def test_translations_have_the_fields_of_their_texts(catalog: Catalog) -> None:
     def fields(text: str) -> set[str | None]:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
 
-    for text, translation in translations(catalog).items():
-        assert fields(text) == fields(translation), text
+    for text, chinese in translations(catalog).items():
+        assert fields(text) == fields(chinese), text
 
 
 def test_the_compiled_file_is_that_of_the_texts(catalog: Catalog) -> None:
@@ -65,3 +76,22 @@ def test_the_fonts_can_show_every_translation(catalog: Catalog) -> None:
     for text in translations(catalog).values():
         for font in (faces.small, faces.medium, faces.large):
             assert all(character == "\n" or font.covers(character) for character in text), text
+
+
+def test_every_failure_is_told_in_chinese_on_the_display() -> None:
+    tr = translation(Language.ZH_CN, CatalogName.COMPANION)
+    codes = {error.code for error in _below(EngineError)} | {"internal", "of a later version"}
+    assert {"cuda-device-lost", "remote-refused", "chat-template"} <= codes
+    for code in codes:
+        assert not english_left(failure_text(code, tr)), code
+    cause = ModelFileError(
+        "/m/tiny.gguf", "header", Text("is {number}, allowed are {most}", number=1, most=0)
+    )
+    text = engine_text(EngineState.FAILED, str(cause), tr)
+    assert text == "引擎出错：/m/tiny.gguf：文件头：是 1，最多允许 0"
+
+
+def _below(kind: type[EngineError]) -> Iterator[type[EngineError]]:
+    yield kind
+    for inner in kind.__subclasses__():
+        yield from _below(inner)

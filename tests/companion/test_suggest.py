@@ -242,7 +242,7 @@ def test_a_failed_request_says_why_in_the_last_line() -> None:
     desk.type("h")
     desk.post(Failed(request=1, code="context-overflow", message="too long"))
     assert desk.picture == picture("h_", "", "", "too long for model")
-    assert desk.state.error == "context-overflow: too long"
+    assert desk.state.error == "too long"
     desk.advance(2)
     assert desk.picture == picture("h_", "", "", "")
     desk.type("i")
