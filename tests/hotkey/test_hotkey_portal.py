@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from app.hotkey import portal as portal_module
 from app.hotkey.bindings import HotkeyAction, parse
 from app.hotkey.portal import PortalHotkeys
 from tests.helpers.waiting import wait_until
@@ -160,3 +161,35 @@ def test_a_shortcut_that_the_desktop_does_not_take_is_told(
     wait_until(lambda: "did not take" in caplog.text)
     source.stop()
     portal.close()
+
+
+class FakeBus:
+    """Where the end of the connection does not end what the thread does."""
+
+    def __init__(self) -> None:
+        self.sock, self._theirs = socket.socketpair()
+        self.is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+        self.sock.close()
+        self._theirs.close()
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_bus_is_closed_only_when_nobody_reads_it(
+    monkeypatch: pytest.MonkeyPatch, ends: bool
+) -> None:
+    monkeypatch.setattr(portal_module, "_CALL_S", 30.0 if ends else 0.05)
+    bus, may_end, hotkeys = FakeBus(), threading.Event(), PortalHotkeys()
+    hotkeys._bus = bus  # type: ignore[assignment]
+    hotkeys._thread = threading.Thread(target=may_end.wait, args=(60,))
+    hotkeys._thread.start()
+    if ends:
+        may_end.set()
+    thread = hotkeys._thread
+    hotkeys.stop()
+    assert bus.is_closed is ends
+    may_end.set()
+    thread.join()
+    bus.close()

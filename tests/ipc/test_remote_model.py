@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ from engine.messages import (
     Turn,
 )
 from engine.remote.answers import first_token_chances, model_names, piece_of
-from engine.remote.connection import Connection
+from engine.remote.connection import Connection, _Exchange
 from engine.remote.errors import (
     RemoteAnswerError,
     RemoteError,
@@ -142,6 +143,21 @@ def test_a_reply_is_left_at_once(kind: str) -> None:
         assert isinstance(last, ReplyFinished)
         assert last.reason == "cancelled"
         wait_until(lambda: stats(port)["left"] == 1)
+
+
+def test_an_answer_that_is_left_after_its_end_touches_no_other_file() -> None:
+    with openai_server("vllm") as port:
+        exchange = _Exchange(HTTPConnection("127.0.0.1", port, timeout=60), 60)
+        exchange.start("GET", "/v1/models", None, {"Connection": "close"})
+        while exchange.pieces.get(timeout=60) is not None:
+            pass
+        wait_until(lambda: exchange._twin is None)
+        others = [socket.socketpair() for _ in range(4)]  # they get the numbers that became free
+        exchange.leave()
+        for one, two in others:
+            with one, two:
+                one.sendall(b"still here")
+                assert two.recv(64) == b"still here"
 
 
 def test_a_server_without_probabilities_says_so() -> None:
