@@ -144,7 +144,7 @@ class CudaBackend:
     def close(self) -> None:
         """End a residency, free the weights and the cache. Safe to call twice."""
         try:
-            self._engine.leave()
+            self._engine.release()
         except CudaError as error:
             _log.info("the GPU context was already lost at close: %s", error)
         self._context.close()

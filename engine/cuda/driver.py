@@ -73,7 +73,8 @@ class DeviceFacts:
     multiprocessors: int
     shared_memory: int  # largest dynamic shared memory of one block
     l2_bytes: int
-    persisting_l2_bytes: int
+    persisting_l2_bytes: int  # that can be set aside
+    l2_window_bytes: int  # of memory that may use them
     total_memory: int
     free_memory: int
     clock_khz: int
@@ -203,6 +204,7 @@ class Context:
             shared_memory=self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
             l2_bytes=self._attribute("L2_CACHE_SIZE"),
             persisting_l2_bytes=self._attribute("MAX_PERSISTING_L2_CACHE_SIZE"),
+            l2_window_bytes=self._attribute("MAX_ACCESS_POLICY_WINDOW_SIZE"),
             total_memory=int(total),
             free_memory=int(free),
             clock_khz=self._attribute("CLOCK_RATE"),

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cuda import build, memory, rotary, shape
+from engine.cuda import build, l2, memory, rotary, shape
 from engine.cuda.cluster_shape import CLUSTER, fitting_variant
 from engine.cuda.driver import Context, Grid
 from engine.cuda.errors import KernelTimeoutError, UnsupportedDeviceError
@@ -37,6 +37,7 @@ _MATRIX: Final = {
 }
 _LEAST_CLUSTERS: Final = 4  # with fewer, the grid kernel is as fast
 _SECOND: Final = 1_000_000_000
+_ALIGNED: Final = 256  # bytes, as separate allocations would be
 _LEAVING_NS: Final = 1_000_000  # from the last look at the clock until the kernel has left, at most
 _FOREVER_NS: Final = (1 << 63) - 1
 
@@ -134,13 +135,11 @@ class GpuEngine:
         params.norms = context.upload(model.norms)
         params.final_norm = context.upload(model.final_norm)
         params.rope = context.upload(rotary.table(config, self._max_context, model.rope_factors))
-        params.cache = context.allocate(memory.cache_bytes(config, self._max_context))
         self._exchange = {name: 16 * n for name, n in memory.exchange_units(config).items()}
         self._exchange["inbox"] = 16 * (shape.REQUEST_UNITS + 1)
         self._exchange["candidates"] = 16 * self._layout.blocks * (shape.MAX_TOP + 1)
         self._exchange["done"] = self._exchange["abort"] = 128
-        for name, nbytes in self._exchange.items():
-            setattr(params, name, context.allocate(nbytes))
+        self._place(params)
         params.logits = context.allocate(MAX_TOKENS * config.vocab_size * 4)
         requests, params.requests = context.allocate_shared_with_host(
             ring * shape.REQUEST_UNITS * 4
@@ -154,6 +153,19 @@ class GpuEngine:
         params.ring, params.max_context = ring, self._max_context
         params.program_length = self._layout.program_units
         return params
+
+    def _place(self, params: Params) -> None:
+        """What is used again and again lies together, so that one window of L2 can hold it."""
+        cache = memory.cache_bytes(self._config, self._max_context)
+        sizes = {**self._exchange, "cache": cache}
+        whole = sum(-(-nbytes // _ALIGNED) * _ALIGNED for nbytes in sizes.values())
+        base = at = self._context.allocate(whole)
+        for name, nbytes in sizes.items():
+            setattr(params, name, at)
+            at += -(-nbytes // _ALIGNED) * _ALIGNED
+        if self._tuning.pin_l2:
+            kept = l2.pin(self._context, base, whole)
+            _log.info("in L2: %.1f MiB of %.1f MiB", kept.set_aside / 2**20, whole / 2**20)
 
     def _program_for(self, tokens: int, want: Want) -> int:
         program = self._layout.program_for(tokens, want)
@@ -323,6 +335,12 @@ class GpuEngine:
         """End a residency and overwrite the KV rows, which are made of what a person typed."""
         self.leave()
         self._context.clear(self._params.cache, memory.cache_bytes(self._config, self._max_context))
+
+    def release(self) -> None:
+        """Leave, and give back what was set aside of the device. Safe to call twice."""
+        self.leave()
+        if self._tuning.pin_l2 and not self._context.closed:
+            l2.release(self._context)
 
     def leave(self) -> None:
         """End a lease or a residency; the next request launches again. Safe to call twice."""

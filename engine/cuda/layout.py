@@ -40,6 +40,9 @@ class Tuning:
     wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
     lease_ms: int = 500
     idle_ms: int = 150
+    pin_l2: bool = (
+        False  # keep the cache and what blocks exchange in L2, as far as the device allows
+    )
 
 
 class Layout(Protocol):

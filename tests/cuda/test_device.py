@@ -203,3 +203,44 @@ def test_padded_vocabulary_never_wins(gpu: Context, kernels: Path) -> None:
         ids = [c.token for c in reply.candidates]
         assert max(ids) < config.vocab_size
         assert len(set(ids)) == 16
+
+
+@pytest.mark.parametrize("kernel", ["auto", "grid"])
+@pytest.mark.parametrize("residency", list(Residency))
+def test_a_full_ring_is_drained_and_the_newest_wins(
+    gpu: Context, kernels: Path, residency: Residency, kernel: str
+) -> None:
+    config = SHAPES["9/3"]
+    if residency is Residency.RESIDENT and gpu.facts.watchdog:
+        pytest.skip("this GPU drives a display")
+    tuning = Tuning(kernel=kernel, ring=256 if residency is Residency.LAUNCH else 2048)
+    engine = GpuEngine(gpu, packed(config), CONTEXT, kernels, residency=residency, tuning=tuning)
+    tokens = tokens_for(config, 40)
+    engine.run(tokens[:32], 0)
+    expected = [engine.run(tokens[32 : 33 + n], 32, top=3).candidates for n in range(8)]
+    numbers = [engine.submit(tokens[32 : 33 + n % 8], 32, top=3) for n in range(tuning.ring)]
+    for n, number in enumerate(numbers):
+        assert engine.collect(number).candidates == expected[n % 8]
+    numbers = [
+        engine.submit(tokens[32 : 33 + n % 8], 32, top=3, want=Want.REPLACEABLE)
+        for n in range(tuning.ring)
+    ]
+    replies = [engine.collect(number) for number in numbers]
+    assert not replies[-1].passed_over
+    for n, reply in enumerate(replies):
+        assert reply.candidates == (() if reply.passed_over else expected[n % 8])
+    assert any(reply.passed_over for reply in replies)
+    engine.release()
+    assert gpu.idle()
+
+
+def test_kept_l2_changes_no_bit(gpu: Context, kernels: Path) -> None:
+    config = SHAPES["9/3"]
+    model, tokens = packed(config), tokens_for(config, 60)
+    results = []
+    for pin in (False, True):
+        engine = GpuEngine(gpu, model, CONTEXT, kernels, tuning=Tuning(pin_l2=pin))
+        engine.run(tokens, 0, want=Want.LOGITS)
+        results.append(engine.logits(1))
+        engine.release()
+    assert np.array_equal(*results)

@@ -89,6 +89,7 @@ def test_times_are_written_whatever_they_are(gpu: Any, tmp_path: Path) -> None:
     speed = found["speed"]
     assert set(speed["marks"]) == {"128->1", "+1"}
     assert not speed["passed"]
+    assert set(speed["l2_kept"]) == set(speed["residencies"]["launch"]["latency"])
     assert set(speed["residencies"]["lease"]["after_rests"]) == {"0 ms", "1 ms"}
 
 

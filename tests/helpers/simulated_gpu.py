@@ -60,6 +60,7 @@ class _Attribute:
     def __init__(self) -> None:
         self.id: Any = None
         self.value = SimpleNamespace(cooperative=0, clusterDim=SimpleNamespace(x=1, y=1, z=1))
+        self.accessPolicyWindow = SimpleNamespace()
 
 
 _OK = CUresult.CUDA_SUCCESS
@@ -73,8 +74,9 @@ class SimulatedGpu:
 
     CUresult = CUresult
     CUdevice_attribute = CUstream_flags = CUfunction_attribute = CUlaunchAttributeID = _Names()
+    CUlimit = CUaccessProperty = _Names()
     CUlaunchConfig = _Launch
-    CUlaunchAttribute = _Attribute
+    CUlaunchAttribute = CUstreamAttrValue = _Attribute
     CU_MEMHOSTALLOC_PORTABLE = CU_MEMHOSTALLOC_DEVICEMAP = 1
 
     def __init__(
@@ -87,6 +89,8 @@ class SimulatedGpu:
             "MULTIPROCESSOR_COUNT": 8 if capability < (9, 0) else 132,
             "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": (99 if capability < (9, 0) else 227) << 10,
             "KERNEL_EXEC_TIMEOUT": int(watchdog),
+            "MAX_PERSISTING_L2_CACHE_SIZE": 20_000,
+            "MAX_ACCESS_POLICY_WINDOW_SIZE": 40_000,
         }
         self._memory: dict[int, Any] = {}
         self._queue: Queue[tuple[int, bytes, int, int] | None] = Queue()
@@ -94,6 +98,8 @@ class SimulatedGpu:
         self._streams = count(1)
         self._lock = threading.Lock()
         self.launches: list[tuple[int, int]] = []
+        self.set_aside = 0  # bytes of L2
+        self.windows: dict[int, Any] = {}  # by stream
         self.failed: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="simulated-gpu", daemon=True)
         self._thread.start()
@@ -125,6 +131,21 @@ class SimulatedGpu:
 
     def cuDeviceGetAttribute(self, attribute: Any, _: Any) -> Any:
         return _OK, self._attributes.get(attribute.name.removeprefix("CU_DEVICE_ATTRIBUTE_"), 1)
+
+    def cuCtxSetLimit(self, _: Any, nbytes: int) -> Any:
+        self.set_aside = nbytes
+        return (_OK,)
+
+    def cuCtxGetLimit(self, _: Any) -> Any:
+        return _OK, self.set_aside
+
+    def cuStreamSetAttribute(self, stream: int, _: Any, value: Any) -> Any:
+        self.windows[stream] = value.accessPolicyWindow
+        return (_OK,)
+
+    def cuCtxResetPersistingL2Cache(self) -> Any:
+        self.windows.clear()
+        return (_OK,)
 
     def cuOccupancyMaxActiveClusters(self, *_: Any) -> Any:
         return _OK, 7
