@@ -133,7 +133,7 @@ def keyboard_text(state: HostState, tr: Translate) -> str:
     board = state.companion.keyboard
     if board is None:
         return tr("No keyboard")
-    name = shortened(state.keyboard or tr("Keyboard"), _ROW_CHARS)
+    name = shortened(told(tr, state.keyboard) or tr("Keyboard"), _ROW_CHARS)
     if state.companion.is_paused:
         return tr("{name} · paused").format(name=name)
     if not board.has_display:

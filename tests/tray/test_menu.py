@@ -19,8 +19,10 @@ from app.tray.icons import DARK, LIGHT, icon
 from app.tray.limits import MESSAGE_UNITS, TITLE_UNITS, TOOLTIP_UNITS, cut, shortened, utf16_units
 from app.tray.menu import LINE, Action, ChooseProfile, Row, Shape, menu, shape, tooltip
 from engine.client import EngineState
+from engine.errors import ModelFileError
 from firmware_bridge.protocol.messages import Status
 from tests.helpers.companion import Desk
+from tests.helpers.english_left import english_left
 
 SIZES = (16, 20, 22, 24, 32, 44, 48, 64, 128, 256)
 
@@ -185,3 +187,21 @@ def test_a_failed_engine_is_told_by_the_machine_itself() -> None:
     state = HostState(desk.state, Settings())
     assert shape(state) is Shape.TROUBLE
     assert tooltip(state, str).endswith("No model: the model file is gone")
+
+
+@pytest.mark.parametrize("engine", EngineState)
+@pytest.mark.parametrize("is_paused", [False, True])
+@pytest.mark.parametrize("has_keyboard", [False, True])
+def test_nothing_in_the_menu_is_left_in_english(
+    engine: EngineState, is_paused: bool, has_keyboard: bool
+) -> None:
+    tr = translation(Language.ZH_CN, Catalog.DESKTOP)
+    cause = str(ModelFileError("/m/tiny.gguf", "header", "is empty"))
+    state = host_state(
+        engine=engine, engine_detail=cause, is_paused=is_paused, model="tiny", reply="4"
+    )
+    if not has_keyboard:
+        state = replace(state, companion=replace(state.companion, keyboard=None))
+    state = replace(state, keyboard="Thock virtual keyboard", profile="work")
+    for text in (drawn(menu(state, tr)), tooltip(state, tr)):
+        assert not english_left(text, "tiny", "tiny.gguf", "work", "o"), text
