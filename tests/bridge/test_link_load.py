@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firmware_bridge.display.frame import BitmapFrame, TextFrame
-from firmware_bridge.events import BridgeEvent, EventsDropped, KeyPressed, KeyReleased
+from firmware_bridge.events import BridgeEvent, EventsDropped, KeyPressed, KeyReleased, LinkReady
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
 from firmware_bridge.link_state import LinkOptions, LinkState
@@ -44,8 +44,8 @@ def test_two_thousand_presses_arrive_in_order_while_output_is_hammered(pause_s: 
     events: list[BridgeEvent] = []
     link = Link(lambda: VirtualTransport(keyboard), events.append)
     link.start()
-    assert link.wait_for(LinkState.READY, 10)
-    events.clear()
+    wait_until(lambda: events)
+    assert isinstance(events.pop(), LinkReady)
     stop = threading.Event()
     output = threading.Thread(target=hammer, args=(link, stop))
     output.start()

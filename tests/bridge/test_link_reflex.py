@@ -214,7 +214,7 @@ def test_set_from_many_threads_never_shows_what_was_replaced() -> None:
 
     typist = threading.Thread(target=type_on)
     try:
-        assert link.wait_for(LinkState.READY, 10)
+        wait_until(lambda: told)
         typist.start()
         for number in range(60):
             reply = TextFrame((f"reply {number}",))

@@ -88,7 +88,12 @@ class Desk:
 
     def start(self) -> None:
         self.link.start()
+        self.until_ready()
+
+    def until_ready(self) -> None:
+        """Until the link is ready and has told so; what was told is dropped."""
         assert self.link.wait_for(LinkState.READY, 60)
+        wait_until(lambda: any(isinstance(event, LinkReady) for event in self.events))
         self.events.clear()
 
 
