@@ -150,7 +150,7 @@ class EngineClient:
         server: RemoteServer | None = None,
         window: int = DEFAULT_WINDOW,
         *,
-        residency: Residency = Residency.LEASE,
+        residency: Residency = Residency.LAUNCH,
         title: str = "",
     ) -> None:
         """Start a child that loads `model`; returns at once. A child that runs already is stopped first.

@@ -87,7 +87,7 @@ def _open_cpu(source: ModelSource, max_context: int) -> Backend:
 
 
 def _open_cuda(
-    source: ModelSource, max_context: int, residency: Residency = Residency.LEASE
+    source: ModelSource, max_context: int, residency: Residency = Residency.LAUNCH
 ) -> Backend:
     from engine.cuda.backend import CudaBackend
     from engine.cuda.driver import Context

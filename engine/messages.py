@@ -93,7 +93,7 @@ class LoadModel(_Message):
     window: int = Field(default=DEFAULT_WINDOW, ge=2, le=1 << 17)
     device: Device = Device.AUTO
     server: RemoteServer | None = None
-    residency: Residency = Residency.LEASE
+    residency: Residency = Residency.LAUNCH
     title: str = Field(default="", max_length=256)
     reason: Told = ""
 

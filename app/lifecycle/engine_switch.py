@@ -38,7 +38,7 @@ class Engine(Protocol):
         server: RemoteServer | None = None,
         window: int = DEFAULT_WINDOW,
         *,
-        residency: Residency = Residency.LEASE,
+        residency: Residency = Residency.LAUNCH,
         title: str = "",
     ) -> None: ...
 

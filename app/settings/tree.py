@@ -111,7 +111,7 @@ class Settings(Group):
         json_schema_extra={"page": Page.ENGINE},
     )
     residency: Residency = Field(
-        default=Residency.LEASE,
+        default=Residency.LAUNCH,
         title="Program on the graphics card",
         description="Kept while you type it answers sooner; started for each answer it leaves the card free "
         "in between. Always is for a card without a display.",

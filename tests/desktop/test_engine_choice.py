@@ -87,9 +87,9 @@ def test_how_long_the_kernel_stays_goes_all_the_way_to_the_gpu_and_nowhere_else(
     assert devices[Device.CPU] is DEVICES[Device.CPU]
 
 
-def test_a_lease_is_the_default_everywhere() -> None:
-    assert Settings().residency is Residency.LEASE
-    assert LoadModel(request=0, path="x").residency is Residency.LEASE
+def test_one_launch_a_request_is_the_default_everywhere() -> None:
+    assert Settings().residency is Residency.LAUNCH
+    assert LoadModel(request=0, path="x").residency is Residency.LAUNCH
 
 
 def test_a_model_of_the_catalogue_is_called_as_there(

@@ -41,7 +41,7 @@ class SwitchedEngine(FakeEngine):
         server: RemoteServer | None = None,
         window: int = 128,
         *,
-        residency: Residency = Residency.LEASE,
+        residency: Residency = Residency.LAUNCH,
         title: str = "",
     ) -> None:
         self.switched.append(f"start {Path(model).name} {max_context}")
