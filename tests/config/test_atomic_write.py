@@ -15,6 +15,7 @@ import pytest
 
 from app.config.atomic import write_atomically
 from app.config.store import SettingsStore
+from app.settings import Settings
 
 WRITER = """
 import sys
