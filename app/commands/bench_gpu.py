@@ -38,6 +38,9 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--kernel", type=click.Choice(["auto", "grid"]), default="auto", show_default=True,
               help="grid: also where the other one could run.")  # fmt: skip
+@click.option(
+    "--part", default="1/1", show_default=True, help="Of the shapes: 1/4 is the first quarter."
+)
 def command(
     model: str,
     out: Path,
@@ -47,6 +50,7 @@ def command(
     repeats: int,
     runs: int,
     kernel: str,
+    part: str,
 ) -> None:
     """Check and measure the GPU engine on this machine's GPU: numbers, determinism, leases, speed.
 
@@ -61,7 +65,8 @@ def command(
     ]
     argv += ["--out", str(out.absolute()), "--cache", str(out.absolute() / "cache")]
     argv += ["--repeats", str(repeats), "--runs", str(runs), "--kernel", kernel]
-    argv += [part for name in only for part in ("--only", name)]
+    argv += ["--part", part]
+    argv += [word for name in only for word in ("--only", name)]
     argv += ["--prepare"] * prepare
     argv += ["--text", str(text.absolute())] if text is not None else []
     sys.exit(subprocess.run(argv, cwd=PACKAGE_ROOT, check=False).returncode)

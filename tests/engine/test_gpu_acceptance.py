@@ -186,6 +186,46 @@ def test_a_shape_is_checked_on_both_kernels(
     assert not any(part["passed"] for part in found.values())
 
 
+def test_a_part_of_the_shapes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seen: list[str] = []
+
+    def check(shape: shapes.Shape, _: Any) -> dict[str, Any]:
+        seen.append(shape.name)
+        return {"grid": {"rows": 3, "same_best_token": 3, "passed": shape.config.dim != 4096}}
+
+    monkeypatch.setattr(shapes, "check", check)
+    monkeypatch.setattr(shapes, "compile_all", lambda *_: None)
+    with simulated_gpu(monkeypatch, random_packed(TINY)):
+        for part in ("1/3", "2/3", "3/3"):
+            accept(tmp_path, "--only", "shapes", "--part", part)
+    assert sorted(seen) == sorted(s.name for s in shapes.shapes())
+    written = sorted(p.stem for p in tmp_path.glob("*.json"))
+    assert written == [f"shapes-{n}-of-3" for n in (1, 2, 3)]
+    found = json.loads((tmp_path / "shapes-2-of-3.json").read_text(encoding="utf-8"))
+    assert not found["passed"]
+    assert found["rows"] == found["same_best_token"] == 3 * len(found["shapes"])
+    for wrong in ("0/3", "4/3", "x"):
+        with pytest.raises(SystemExit):
+            accept(tmp_path, "--part", wrong)
+
+
+def test_the_kernels_that_will_be_loaded_are_compiled_before(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = tiny_config(heads=(4, 4), dim=256, ffn=256, head_dim=64, layers=1, tied=False)
+    options = run.Run("random:tiny", tmp_path, tmp_path, tmp_path, wait_ms=30_000)
+    loaded: list[Any] = []
+    with simulated_gpu(monkeypatch, quantise_model(RandomSource(config)), (9, 0)):
+        monkeypatch.setattr(
+            build,
+            "cached_kernel",
+            lambda variant, _: loaded.append(variant) or build.Built(b"\x7fELF", "", None),
+        )
+        shapes.check(shapes.Shape("tiny", config), options, (1,))
+        with driver.Context() as context:
+            assert loaded == shapes.variants(config, context.facts)
+
+
 def test_rows_are_judged_by_distance_and_best_token() -> None:
     wanted = np.random.default_rng(0).standard_normal((9, 64)).astype(np.float32)
     right = {3: wanted[:3].copy(), 9: wanted.copy()}

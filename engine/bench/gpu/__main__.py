@@ -3,8 +3,9 @@
 
 Acceptance runs of the GPU engine. Writes FOLDER/SECTION.json for each section, prints what passed, and ends
 with 0 if all did, 1 if not, 2 if a section could not run. MODEL is a model file or folder, or `random:` and
-smollm2, small, llama-1b or llama-7b. Each section takes seconds to a few minutes on an H200; --prepare does
-before, without a GPU, what needs none (what shapes and model are compared with).
+smollm2, small, llama-1b or llama-7b. Sections do not need each other; the long ones are shapes, which --part
+cuts, and hashes, which --repeats shortens. --prepare does before, without a GPU, what needs none: what shapes
+and model are compared with.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--leases", type=_leases, default={20: 900, 100: 60, 500: 40}, help="20:900,100:60,500:40"
     )
+    parser.add_argument("--part", type=_part, default=(1, 1), help="of the shapes, as 1/4")
     parser.add_argument("--kernel", choices=("auto", "grid"), default="auto")
     parser.add_argument("--wait-ms", type=int, default=1000)
     parser.add_argument("--cache", type=Path, default=Path("build") / "fp8")
@@ -93,6 +95,13 @@ def _parser() -> argparse.ArgumentParser:
 def _leases(text: str) -> dict[int, int]:
     pairs = (part.split(":") for part in text.split(","))
     return {int(limit): int(count) for limit, count in pairs}
+
+
+def _part(text: str) -> tuple[int, int]:
+    part, parts = (int(number) for number in text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError(text)
+    return part, parts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,6 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wait_ms=options.wait_ms,
         text=options.text,
         positions=options.positions,
+        part=options.part,
     )
     names = options.only or list(SECTIONS)
     if options.prepare:
@@ -120,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _prepare(run: Run, names: Sequence[str]) -> int:
     if "shapes" in names:
-        todo = list(shapes.shapes())
+        part, parts = run.part
+        todo = list(shapes.shapes())[part - 1 :: parts]
         with ProcessPoolExecutor() as pool:
             made = pool.map(partial(shapes.prepare, folder=run.expected), todo)
             for _ in run.progress("shapes", made, len(todo)):
@@ -151,7 +162,9 @@ def _section(name: str, run: Run, options: argparse.Namespace) -> int:
         **result,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    path = options.out / f"{name}.json"
+    part, parts = run.part
+    suffix = f"-{part}-of-{parts}" if name == "shapes" and parts > 1 else ""
+    path = options.out / f"{name}{suffix}.json"
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"{'passed ' if found['passed'] else 'FAILED '} {name}: {section.claim} ({path})")
     return 0 if found["passed"] else EXIT_FAILED

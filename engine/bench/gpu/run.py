@@ -35,7 +35,8 @@ class Run:
     """Options of one acceptance run. `model`: a file, a folder, or `random:` and a name of SHAPES.
 
     `repeats`: identical runs in each residency. `runs`: times measured of one thing. `leases`: how many of
-    each limit, milliseconds. `expected`: folder of results that were computed before, without a GPU.
+    each limit, milliseconds. `part`: (which, of how many) of the shapes. `expected`: folder of results that
+    were computed before, without a GPU.
     """
 
     model: str
@@ -49,6 +50,7 @@ class Run:
     wait_ms: int = 1000
     text: Path | None = None
     positions: int = 5120
+    part: tuple[int, int] = (1, 1)
     gpu: Gpu = field(default_factory=Gpu)
     _packed: PackedModel | None = None
     _ends_long_kernels: bool = False

@@ -9,8 +9,11 @@ counts are compared with.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,12 +22,14 @@ from numpy.typing import NDArray
 
 from engine.bench.gpu.run import Run
 from engine.config import ModelConfig, RopeLayout
-from engine.cuda import cluster_schedule, schedule
+from engine.cuda import build, cluster_schedule, schedule
 from engine.cuda.backend import CudaBackend
+from engine.cuda.build import Variant
 from engine.cuda.cluster_interpreter import ClusterInterpreter
 from engine.cuda.cluster_shape import CLUSTER, fitting_variant
+from engine.cuda.driver import Context, DeviceFacts
 from engine.cuda.interpreter import Interpreter
-from engine.cuda.layout import Tuning
+from engine.cuda.layout import GridLayout, Tuning
 from engine.cuda.random_source import RandomSource
 from engine.fp8.model import PackedModel, quantise_model
 from engine.fp8.quantise import Grouping
@@ -193,9 +198,41 @@ def check(shape: Shape, run: Run, counts: Sequence[int] = TOKENS) -> dict[str, A
     return result
 
 
+def variants(config: ModelConfig, facts: DeviceFacts) -> list[Variant]:
+    """The kernels that `check` will load on this device."""
+    found: list[Variant] = []
+    cluster = fitting_variant(
+        config, Grouping.CHANNEL, facts.arch, facts.shared_memory, 4 * CLUSTER
+    )
+    if cluster is not None:
+        found.append(cluster)
+    tuning = Tuning()
+    for wide in (tuning.wide, 1):
+        layout = GridLayout(
+            config, Grouping.CHANNEL, facts.arch, facts.multiprocessors, replace(tuning, wide=wide)
+        )
+        if layout.shared_bytes <= facts.shared_memory:
+            break
+    return [*found, layout.variant]
+
+
+def compile_all(run: Run, listed: Sequence[Shape]) -> None:
+    """All kernels of these shapes at once, on all processors: one after the other they take longest."""
+    with Context() as context:
+        facts = context.facts
+    todo = [variant for shape in listed for variant in variants(shape.config, facts)]
+    # New processes, not copies of this one: CUDA does not survive a fork.
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        made = pool.map(partial(build.cached_kernel, folder=run.kernels), todo)
+        for _ in run.progress("kernels", made, len(todo)):
+            pass
+
+
 def section(run: Run) -> dict[str, Any]:
-    """All shapes."""
-    listed = list(shapes())
+    """All shapes, or the part of them that was asked for."""
+    part, parts = run.part
+    listed = list(shapes())[part - 1 :: parts]
+    compile_all(run, listed)
     result: dict[str, Any] = {"tokens": list(TOKENS), "limits": LIMITS, "shapes": {}}
     for shape in run.progress("shapes", listed):
         result["shapes"][shape.name] = check(shape, run)
