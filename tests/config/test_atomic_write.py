@@ -49,7 +49,7 @@ def test_a_kill_at_any_moment_leaves_whole_settings(tmp_path: Path) -> None:
         assert loaded.settings.mode == "chat"
         assert path.read_text().startswith("# mine\n")
         chars = loaded.settings.context_chars
-        if chars != 512:
+        if chars != Settings().context_chars:  # else no change was written yet
             assert loaded.settings.chat.question_chars == 16 + chars % 3000, "half of a change"
 
 
