@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -348,16 +349,18 @@ def _fail(talk: Supervised) -> str:
 @pytest.mark.expected_log("engine child died")
 @pytest.mark.expected_log("engine given up")
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "connect_s", "words"),
     [
-        ("breaks-at-once", "ended with exit code 1\ncannot find libsomething.so"),
-        ("never-connects", "did not connect within 1 s"),
-        ("never-speaks", "did not connect within 1 s"),
-        ("speaks-garbage", "not a valid message"),
+        ("breaks-at-once", 60.0, "ended with exit code 1\ncannot find libsomething.so"),
+        ("never-connects", 1.0, "did not connect within 1 s"),
+        ("never-speaks", 1.0, "did not connect within 1 s"),
+        ("speaks-garbage", 60.0, "not a valid message"),
     ],
 )
-def test_a_child_that_is_none_is_given_up_with_the_reason(kind: str, words: str) -> None:
-    with supervised(_odd(kind), _NO_RESTART) as talk:
+def test_a_child_that_is_none_is_given_up_with_the_reason(
+    kind: str, connect_s: float, words: str
+) -> None:
+    with supervised(_odd(kind), replace(_NO_RESTART, connect_s=connect_s)) as talk:
         assert words in _fail(talk)
         assert talk.client.pid is None
 
