@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Callable
 
-
 # An emulated processor is several times slower.
 PATIENCE_S = 120.0 if "THOCK_INSIDE_VM" in os.environ else 30.0
 

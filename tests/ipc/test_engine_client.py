@@ -44,7 +44,7 @@ from tests.helpers.engines import WAIT_S, Supervised, argv_for, supervised
 from tests.helpers.timing import undisturbed
 
 _CANARY = "zyzzyva"
-_NO_RESTART = ClientLimits(connect_s=1.0, exit_s=0.5, restarts=0)
+_NO_RESTART = ClientLimits(connect_s=60.0, exit_s=0.5, restarts=0)
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX signals")
 
 
