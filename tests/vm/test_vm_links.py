@@ -81,7 +81,8 @@ def test_a_port_reset_with_loss_of_state_is_survived(
         wait_until(lambda: any(isinstance(event, KeyReleased) for event in events))
         wait_until(lambda: usb_board.panel() == LIT and usb_board.leds()[3] == RED, LONG_S)
         lost = {event.reason for event in events if isinstance(event, LinkLost)}
-        assert lost <= {LinkProblem.SILENT, LinkProblem.GONE}  # GONE: something was under way just then
+        # GONE: a request was under way just then.
+        assert lost <= {LinkProblem.SILENT, LinkProblem.GONE}
         usb_board.press(0x05)
         wait_until(lambda: sum(isinstance(event, KeyPressed) for event in events) == 2)
         assert link.state is LinkState.READY
