@@ -47,7 +47,8 @@ from engine.messages import (
 from engine.restarts import RestartWindow
 from engine.texts import Text, as_text, first_line, log_of, with_log
 
-MODEL_ENGINE = (sys.executable, "-m", "engine.server")
+# -P: the code of Thock, never what the folder that it was started in happens to hold.
+MODEL_ENGINE = (sys.executable, "-P", "-m", "engine.server")
 FAKE_ENGINE = (*MODEL_ENGINE, "--fake")
 # The client's own LoadModel. Requests of callers are numbered from 1.
 LOAD_REQUEST = 0

@@ -34,7 +34,8 @@ def window_command(page: str) -> list[str]:
     """
     if not can_open_window():
         raise NoWindowError("the window needs PySide6: install Thock with its extra `desktop`.")
-    return [sys.executable, "-m", "app.settings_window", "--page", page]
+    # -P: no module of the folder that Thock was started in, such as an unbuilt checkout of it.
+    return [sys.executable, "-P", "-m", "app.settings_window", "--page", page]
 
 
 class SettingsWindow:

@@ -268,7 +268,7 @@ def test_the_key_is_in_neither_arguments_nor_environment(monkeypatch: pytest.Mon
     with supervised() as talk:
         talk.start()
         child = psutil.Process(talk.client.pid)
-        assert child.cmdline()[1:5] == ["-m", "engine.server", "--fake", "--address"]
+        assert child.cmdline()[1:6] == ["-P", "-m", "engine.server", "--fake", "--address"]
         shown = f"{child.cmdline()} {child.environ()}"
         assert key.decode() not in shown
         assert key.hex() not in shown
