@@ -19,7 +19,7 @@ from types import TracebackType
 
 from app.bench.typist import Trace
 from app.companion.core import Companion, Mailbox
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.companion.messages import Message
 from app.companion.ready import ReadyStats
 from app.companion.state import CompanionState

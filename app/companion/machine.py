@@ -15,7 +15,7 @@ from app.companion.context import TextUnknown
 from app.companion.engine_watch import EngineWatch
 from app.companion.key_edits import KeyEdits, KeyEvent
 from app.companion.lights import load_palette
-from app.companion.macros import MacroKey as MacroKey
+from app.companion.macros import MacroKey
 from app.companion.messages import EngineChanged, Message
 from app.companion.modes.base import Desk
 from app.companion.modes.switch import Modes

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.companion.state import CompanionState
 from app.demo.blocks import BlockStyle, draw, framed
 from app.demo.rhythm import TypingRhythm

@@ -22,7 +22,7 @@ from prompt_toolkit.layout import HSplit, Layout, Window
 from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import ColorDepth
 
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.demo.blocks import draw, framed, style_for
 from app.demo.board import BOARD, BoardKey
 from app.demo.station import DemoStation, StationOptions

@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtGui import QHideEvent
 from PySide6.QtWidgets import QWidget
 
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.i18n import Translate
 from app.settings_window.bridge import Bridge
 from app.settings_window.ports import CompanionPort, CompanionView, PressedKey

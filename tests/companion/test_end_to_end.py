@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from app.companion.core import Companion, Mailbox
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.companion.modes.moods import load_moods
 from app.companion.state import CompanionState
 from app.settings import ModeName, Settings

@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtWidgets import QComboBox, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.config.store import SettingsStore
 from app.settings import ModeName, Settings
 from app.settings_window.application import SettingsApp

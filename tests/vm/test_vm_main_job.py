@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.companion.core import Companion, Mailbox
-from app.companion.machine import MacroKey
+from app.companion.macros import MacroKey
 from app.settings import Settings
 from engine.client import FAKE_ENGINE, ClientLimits, EngineClient, EngineState
 from firmware_bridge.discovery.system import system_opener
