@@ -148,8 +148,12 @@ class Session:
             request = REQUESTS.validate_json(frame)
         except ValidationError as error:
             number = _fields(frame).get("id")
-            kinds = sorted({detail["type"] for detail in error.errors(include_url=False)})
+            details = error.errors(include_url=False, include_input=False)
+            kinds = sorted({detail["type"] for detail in details})
             reason = Text("this is no request: {kinds}", kinds=", ".join(kinds))
+            if kinds == ["string_too_long"]:  # a text of a person, not a mistake of a program
+                limit = details[0]["ctx"]["max_length"]
+                reason = Text("At most {limit} characters fit.", limit=limit)
             self._send(
                 Refused(id=number if type(number) is int else None, code="protocol", reason=reason)
             )

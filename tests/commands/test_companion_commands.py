@@ -13,7 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
-from app.companion.messages import Ask, CancelReply, EngineChanged, Forget, Message, Pause
+from app.companion.messages import (
+    MAX_ASK_CHARS,
+    Ask,
+    CancelReply,
+    EngineChanged,
+    Forget,
+    Message,
+    Pause,
+)
 from app.models.store import ModelStore
 from app.settings import ModeName
 from engine.client import EngineState
@@ -181,10 +189,17 @@ def test_a_question_that_is_no_text_arrives_without_what_is_none(
 
 
 @pytest.mark.usefixtures("running")
-def test_a_question_that_is_too_long_is_refused_with_the_limit() -> None:
-    result = thock("ask", "why " * 20_000)
+@pytest.mark.parametrize(
+    ("count", "limit"),
+    [
+        (MAX_ASK_CHARS + 1, f"At most {MAX_ASK_CHARS} characters fit."),
+        (80_000, "too long: Thock takes 64 KiB"),
+    ],
+)
+def test_a_question_that_is_too_long_is_refused_with_the_limit(count: int, limit: str) -> None:
+    result = thock("ask", "x" * count)
     assert result.exit_code == 1
-    assert "too long: Thock takes 64 KiB" in result.output
+    assert limit in result.output
 
 
 @pytest.mark.usefixtures("running")
