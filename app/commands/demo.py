@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from app.commands.options import DEFAULT_MODEL, announce_recording, model_path
-from app.commands.speech import CommandError
+from app.commands.speech import CommandError, chosen_language, say, speech
+from app.config.paths import settings_file
 from app.demo.blocks import style_for
 from app.demo.player import ScriptPlayer
 from app.demo.script import Line, ScriptError, parse_script
@@ -20,7 +21,7 @@ from app.demo.station import GEOMETRIES, DemoStation, StationOptions
 from app.settings import ModeName, Settings
 from engine.client import FAKE_ENGINE, MODEL_ENGINE
 from engine.messages import Device
-from engine.texts import Text
+from engine.texts import Text, system_reason
 
 _BORDER = 4
 
@@ -56,7 +57,9 @@ def command(
         try:
             lines = parse_script(script.read_text(encoding="utf-8"))
         except (ScriptError, OSError, UnicodeDecodeError) as error:
-            raise CommandError(Text("{place}: {text}", place=script, text=str(error))) from error
+            raise CommandError(
+                Text("{place}: {text}", place=script, text=_reason(error))
+            ) from error
     model_file = Path("fake") if engine == "fake" else model_path(model)
     fitting = "128x64" if lines is not None else _terminal_geometry()
     if record is not None:
@@ -67,7 +70,9 @@ def command(
         engine_argv=FAKE_ENGINE if engine == "fake" else MODEL_ENGINE,
         record=record,
         settings=Settings(
-            mode=ModeName(mode), engine=Device.AUTO if engine == "fake" else Device(engine)
+            mode=ModeName(mode),
+            engine=Device.AUTO if engine == "fake" else Device(engine),
+            language=chosen_language(settings_file()),
         ),
     )
     if lines is not None:
@@ -75,7 +80,16 @@ def command(
     from app.demo.terminal import run_terminal
 
     logging.getLogger().setLevel(logging.CRITICAL)  # the picture owns the terminal
-    run_terminal(options)
+    run_terminal(options, follows_size=geometry == "auto")
+
+
+def _reason(error: ScriptError | OSError | UnicodeDecodeError) -> str:
+    match error:
+        case OSError():
+            return system_reason(error)
+        case UnicodeDecodeError():
+            return Text("is not UTF-8 at byte {error_start}", error_start=error.start)
+    return str(error)
 
 
 def _terminal_geometry() -> str:
@@ -104,9 +118,15 @@ def _play(options: StationOptions, lines: list[Line]) -> int:
     with DemoStation(options) as station:
         outcome = ScriptPlayer(station, style, click.echo).play(lines)
         click.echo("")
-        click.echo("\n".join(station.latency.rows()))
-        keys = f"{len(station.heard)} of {len(station.typed)} keys arrived, in order"
+        click.echo("\n".join(station.latency.rows(speech())))
+        heard, typed = len(station.heard), len(station.typed)
     for failure in outcome.failures:
-        click.echo(f"FAILED {failure}", err=True)
-    click.echo(f"{outcome.steps} steps, {len(outcome.failures)} failed, {keys}")
+        say("FAILED {failure}", failure=failure, err=True)
+    say(
+        "{steps} steps, {failed} failed, {heard} of {typed} keys arrived, in order",
+        steps=outcome.steps,
+        failed=len(outcome.failures),
+        heard=heard,
+        typed=typed,
+    )
     return 1 if outcome.failures else 0

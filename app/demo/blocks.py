@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import enum
 
+from prompt_toolkit.utils import get_cwidth
+
 from firmware_bridge.display.frame import BitmapFrame
 
 
@@ -24,6 +26,12 @@ _QUADRANT = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
 def style_for(columns: int, width: int) -> BlockStyle:
     """The widest style in which a display of `width` pixels and its frame fit `columns` cells."""
     return BlockStyle.HALF if columns >= width + 4 else BlockStyle.QUADRANT
+
+
+def smallest_frame(width: int, height: int) -> tuple[int, int]:
+    """Columns and rows of a display of that many pixels in the narrowest style, with its frame."""
+    across, down = BlockStyle.QUADRANT.value
+    return width // across + 4, height // down + 2
 
 
 def pixel(frame: BitmapFrame, x: int, y: int) -> bool:
@@ -49,12 +57,32 @@ def draw(frame: BitmapFrame, style: BlockStyle) -> list[str]:
     return lines
 
 
-def framed(lines: list[str], title: str = "") -> list[str]:
-    """The lines in a thin box, with `title` in its upper edge."""
-    width = max((len(line) for line in lines), default=0)
-    head = f" {title} " if title else ""
+def framed(lines: list[str], title: str = "", foot: str = "") -> list[str]:
+    """The lines in a thin box, `title` in its upper edge, `foot` in the lower one if it fits there."""
+    width = max([get_cwidth(title) + 1, *(len(line) for line in lines)])
     return [
-        f"╭─{head}{'─' * (width - len(head) + 1)}╮",
+        f"╭{_edge(title, width + 2)}╮",
         *(f"│ {line:<{width}} │" for line in lines),
-        f"╰{'─' * (width + 2)}╯",
+        f"╰{_edge(foot, width + 2)}╯",
     ]
+
+
+def _edge(text: str, columns: int) -> str:
+    head = f"─ {text} " if text else ""
+    left = columns - get_cwidth(head)
+    return head + "─" * left if left >= 0 else "─" * columns
+
+
+def cut(text: str, columns: int) -> str:
+    """As much of `text` as fits so many columns; a Chinese character takes two."""
+    kept = len(text)
+    while kept and get_cwidth(text[:kept]) > columns:
+        kept -= 1
+    return text[:kept]
+
+
+def centred(text: str, columns: int) -> str:
+    """`text` in the middle of so many columns, cut where it is wider."""
+    text = cut(text, columns)
+    blanks = columns - get_cwidth(text)
+    return " " * (blanks // 2) + text + " " * (blanks - blanks // 2)

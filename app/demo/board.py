@@ -8,10 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.texts import Text
+
 
 @dataclass(frozen=True, slots=True)
 class BoardKey:
-    """One key. `width` is in quarters of a key; `usage` 0 marks a companion (macro) key."""
+    """One key. `width` is in quarters of a key.
+
+    `usage` 0 marks a companion (macro) key, whose label is a Text.
+    """
 
     label: str
     usage: int
@@ -29,7 +34,7 @@ def _letters(row: str) -> tuple[tuple[str, int, int], ...]:
 
 
 _ROWS: tuple[tuple[tuple[str, int, int], ...], ...] = (
-    (("Mode", 0, 8), ("Ask", 0, 8), ("Pause", 0, 8), ("Cancel", 0, 8)),
+    ((Text("Mode"), 0, 8), (Text("Ask"), 0, 8), (Text("Pause"), 0, 8), (Text("Cancel"), 0, 8)),
     (
         ("Esc", 0x29, 4), *((c, 0x1E + i, 4) for i, c in enumerate("1234567890")),
         ("-", 0x2D, 4), ("=", 0x2E, 4), ("Back", 0x2A, 8),

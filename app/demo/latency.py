@@ -7,11 +7,24 @@ import math
 import statistics
 from collections import defaultdict, deque
 
+from app.i18n import Translate, padded, told
+from engine.texts import Text
+
 _KEEP = 100_000
+_NAME_COLUMNS = 34
+# Heads of the columns, and how wide these are; negative: to the right.
+_HEADS = (
+    (Text("latency (ms)"), _NAME_COLUMNS),
+    (Text("n"), -6),
+    (Text("p50"), -9),
+    (Text("p99"), -9),
+    (Text("max"), -9),
+    (Text("mean"), -9),
+)
 
 
 class LatencyTable:
-    """Samples by name, newest `_KEEP` of each. Not thread-safe: one thread records."""
+    """Samples by name, newest `_KEEP` of each. Not thread-safe: one thread records. A name may be a Text."""
 
     def __init__(self) -> None:
         self._samples: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=_KEEP))
@@ -33,13 +46,14 @@ class LatencyTable:
             raise ValueError(f"no sample of {name!r}")
         return ordered[max(0, math.ceil(len(ordered) * percent / 100) - 1)]
 
-    def rows(self) -> list[str]:
-        """The table as aligned text, milliseconds."""
-        lines = [f"{'latency (ms)':<34}{'n':>6}{'p50':>9}{'p99':>9}{'max':>9}{'mean':>9}"]
+    def rows(self, tr: Translate = str) -> list[str]:
+        """The table as aligned text in the language of `tr`, milliseconds; the first row names the columns."""
+        lines = ["".join(padded(told(tr, head), columns) for head, columns in _HEADS)]
         for name, samples in self._samples.items():
             p50, p99 = self.percentile(name, 50), self.percentile(name, 99)
             numbers = (p50, p99, max(samples), statistics.fmean(samples))
             lines.append(
-                f"{name:<34}{len(samples):>6}" + "".join(f"{n * 1e3:>9.2f}" for n in numbers)
+                f"{padded(told(tr, name), _NAME_COLUMNS)}{len(samples):>6}"
+                + "".join(f"{n * 1e3:>9.2f}" for n in numbers)
             )
         return lines

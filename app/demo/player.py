@@ -15,8 +15,10 @@ from app.demo.blocks import BlockStyle, draw, framed
 from app.demo.rhythm import TypingRhythm
 from app.demo.script import Awaited, Line, Step
 from app.demo.station import DemoStation
+from app.i18n import Catalog, adopted, told, translation
 from app.settings import ModeName
 from engine.client import EngineState
+from engine.texts import Text
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import KeyStroke, keys_for
 from firmware_bridge.keys.usage import Usage
@@ -60,16 +62,19 @@ class Outcome:
     """`failures` is empty when every step did what it should."""
 
     steps: int = 0
-    failures: list[str] = field(default_factory=list)
+    failures: list[Text] = field(default_factory=list)
 
 
 class ScriptPlayer:
-    """Runs the lines in order; `say` gets each line of output."""
+    """Runs the lines in order; `say` gets each line of output, in the language of the station's settings."""
 
     def __init__(self, station: DemoStation, style: BlockStyle, say: Callable[[str], None]) -> None:
         self._station = station
         self._style = style
         self._say = say
+        language = station.options.settings.language
+        self._tr = translation(language, Catalog.MESSAGES)
+        self._display_tr = translation(language, Catalog.COMPANION)
         self._layout = load_layout(station.options.settings.layout)
         self._rhythm = TypingRhythm(60)
         self._line = 0
@@ -86,10 +91,14 @@ class ScriptPlayer:
             READY_TIMEOUT_S,
         )
         if not ready or station.state.engine is EngineState.FAILED:
-            self._fail(f"the engine did not start: {station.state.engine_detail or 'no answer'}")
+            detail = station.state.engine_detail
+            reason = adopted(detail) if detail else Text("no answer")
+            self._fail(Text("the engine did not start: {reason}", reason=reason))
             return self._outcome
-        note = f" ({station.state.engine_detail})" if station.state.engine_detail else ""
-        self._say(f"{station.state.model} is ready{note}")
+        note = Text("{model} is ready", model=station.state.model)
+        if station.state.engine_detail:
+            note = Text("{line} ({detail})", line=note, detail=adopted(station.state.engine_detail))
+        self._say(told(self._tr, note))
         for line in lines:
             self._line = line.line
             self._play(line)
@@ -125,7 +134,7 @@ class ScriptPlayer:
         try:
             strokes = keys_for(text, self._layout)
         except ValueError as error:
-            self._fail(str(error))
+            self._fail(adopted(str(error)))
             return
         due = time.monotonic()
         for stroke, gap in zip(strokes, self._rhythm.gaps(text), strict=True):
@@ -136,7 +145,7 @@ class ScriptPlayer:
     def _press_named(self, name: str) -> None:
         *modifiers, key = name.split("+")
         if key not in _KEYS or not all(m in _MODIFIERS for m in modifiers):
-            self._fail(f"no key {name!r}; keys are {', '.join(_KEYS)}")
+            self._fail(Text("no key {name!r}; keys are {known}", name=name, known=", ".join(_KEYS)))
             return
         held = [_MODIFIERS[m] for m in modifiers]
         for usage in held:
@@ -152,7 +161,7 @@ class ScriptPlayer:
             if not self._press_mode_key():
                 break
         if self._station.state.mode is not mode:
-            self._fail(f"mode {mode} was not reached")
+            self._fail(Text("mode {mode} was not reached", mode=Text(mode.value)))
 
     def _press_mode_key(self) -> bool:
         """Whether the mode changed."""
@@ -177,7 +186,14 @@ class ScriptPlayer:
             if not self._station.wait_until(lambda s: not done(s), _QUIET_S):
                 self._answered = self._station.state.answered
                 return
-        self._fail(f"no {awaited.value} within {timeout_s:g} s ({self._station.state.status.name})")
+        self._fail(
+            Text(
+                "no {awaited} within {seconds:g} s ({state})",
+                awaited=Text(awaited.value),
+                seconds=timeout_s,
+                state=Text(self._station.state.status.name.lower()),
+            )
+        )
 
     def _wait_for_keys(self) -> None:
         """Until the companion has got every key, or some were lost."""
@@ -189,35 +205,45 @@ class ScriptPlayer:
         time.sleep(_DISPLAY_LAG_S)
         state = self._station.state
         picture = draw(self._station.keyboard.panel(), self._style)
-        self._say("\n".join(framed(picture, f"{state.mode} · {state.status.name.lower()}")))
+        title = (Text(state.mode.value), Text(state.status.name.lower()))
+        self._say("\n".join(framed(picture, " · ".join(told(self._tr, part) for part in title))))
 
     def _expect(self, text: str) -> None:
-        shown = self._station.wait_until(
-            lambda s: text in " ".join(" ".join(s.lines).split()), _SETTLE_S
-        )
+        wanted = (text, told(self._display_tr, text))
+
+        def done(state: CompanionState) -> bool:
+            lines = " ".join(" ".join(state.lines).split())
+            return any(each in lines for each in wanted)
+
+        shown = self._station.wait_until(done, _SETTLE_S)
         if not shown:
             rows = " / ".join(row.strip() for row in self._station.state.lines if row.strip())
-            self._fail(f"the OLED does not show {text!r} but {rows!r}")
+            self._fail(Text("the OLED does not show {text!r} but {rows!r}", text=text, rows=rows))
 
     def _kill_engine(self) -> None:
         pid = self._station.engine.pid
         if pid is None:
-            self._fail("there is no engine child to kill")
+            self._fail(Text("there is no engine child to kill"))
             return
         psutil.Process(pid).kill()
         if not self._station.wait_until(lambda s: s.engine is not EngineState.READY, _SETTLE_S):
-            self._fail("the companion did not notice that the engine died")
+            self._fail(Text("the companion did not notice that the engine died"))
 
     def _check_keys(self) -> None:
         station = self._station
         self._wait_for_keys()
         if station.heard != station.typed:
             self._fail(
-                f"{len(station.typed)} keys were pressed, {len(station.heard)} arrived in order"
+                Text(
+                    "{pressed} keys were pressed, {arrived} arrived in order",
+                    pressed=len(station.typed),
+                    arrived=len(station.heard),
+                )
             )
         if station.state.dropped:
-            self._fail(f"{station.state.dropped} key events were dropped")
+            self._fail(Text("{count} key events were dropped", count=station.state.dropped))
 
-    def _fail(self, reason: str) -> None:
-        self._outcome.failures.append(f"line {self._line}: {reason}")
-        self._say(f"FAILED line {self._line}: {reason}")
+    def _fail(self, reason: Text) -> None:
+        failure = Text("line {line}: {reason}", line=self._line, reason=reason)
+        self._outcome.failures.append(failure)
+        self._say(told(self._tr, Text("FAILED {failure}", failure=failure)))

@@ -14,7 +14,8 @@ wait mood 10                    until a mood was shown
 wait idle 5                     until nothing is under way
 sleep 0.5                       seconds
 show                            print the OLED
-expect TEXT                     the OLED must show TEXT now, else the script fails
+expect TEXT                     the OLED must show TEXT now, else the script fails; a text of Thock's own
+                                may be told in English, whatever language the OLED speaks
 kill engine                     SIGKILL to the engine child, to see that it comes back
 """
 
@@ -22,6 +23,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+
+from engine.texts import Text
 
 
 class ScriptError(ValueError):
@@ -91,12 +94,12 @@ def _parse_line(number: int, raw: str) -> Line:
         step = Step(word.strip())
     except ValueError:
         known = ", ".join(s.value for s in Step)
-        raise ScriptError(
-            f"line {number}: {word.strip()!r} is no step; steps are {known}"
+        raise _refused(
+            number, Text("{word!r} is no step; steps are {known}", word=word.strip(), known=known)
         ) from None
     if step is Step.TYPE:
         if not rest:
-            raise ScriptError(f"line {number}: type needs a text")
+            raise _refused(number, Text("type needs a text"))
         return Line(number, step, rest)
     rest = rest.strip()
     if step in _NUMBER_LIMITS:
@@ -104,12 +107,14 @@ def _parse_line(number: int, raw: str) -> Line:
     if step is Step.WAIT:
         what, _, limit = rest.partition(" ")
         if what not in {a.value for a in Awaited}:
-            raise ScriptError(f"line {number}: wait for {', '.join(a.value for a in Awaited)}")
+            known = ", ".join(a.value for a in Awaited)
+            raise _refused(number, Text("wait for one of {known}", known=known))
         return Line(number, step, what, _number(number, limit or "10", 0.0, _LONGEST_WAIT_S))
     if step in _WORDS and rest not in _WORDS[step]:
-        raise ScriptError(f"line {number}: {step.value} takes one of {', '.join(_WORDS[step])}")
+        known = ", ".join(_WORDS[step])
+        raise _refused(number, Text("{step} takes one of {known}", step=step.value, known=known))
     if step is not Step.SHOW and not rest:
-        raise ScriptError(f"line {number}: {step.value} needs something after it")
+        raise _refused(number, Text("{step} needs something after it", step=step.value))
     return Line(number, step, rest)
 
 
@@ -117,9 +122,19 @@ def _number(line: int, text: str, low: float, high: float) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ScriptError(f"line {line}: {text!r} is no number") from None
+        raise _refused(line, Text("{text!r} is no number", text=text)) from None
     if not low <= value <= high:
-        raise ScriptError(
-            f"line {line}: a number from {low:g} to {high:g} is wanted, not {value:g}"
+        raise _refused(
+            line,
+            Text(
+                "a number from {low:g} to {high:g} is wanted, not {number:g}",
+                low=low,
+                high=high,
+                number=value,
+            ),
         )
     return value
+
+
+def _refused(line: int, reason: Text) -> ScriptError:
+    return ScriptError(Text("line {line}: {reason}", line=line, reason=reason))

@@ -7,7 +7,7 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 
@@ -19,6 +19,7 @@ from app.log import forbid_core_dumps
 from app.models.catalogue import title_of
 from app.settings import Settings
 from engine.client import MODEL_ENGINE, EngineClient
+from engine.texts import Text
 from firmware_bridge.events import BridgeEvent, KeyPressed
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.typist import KeyStroke
@@ -138,7 +139,14 @@ class DemoStation:
             self.keyboard.press(usage, row, column)
         else:
             self.keyboard.release(usage, row, column)
-        self.latency.record("key held up by the firmware", time.perf_counter() - started)
+        self.latency.record(Text("key held up by the firmware"), time.perf_counter() - started)
+
+    def change_display(self, geometry: str) -> None:
+        """Have the keyboard come back with another display, as if another one were plugged in."""
+        width, height = GEOMETRIES[geometry]
+        self.keyboard.unplug()
+        self.keyboard.config = replace(self.keyboard.config, panel_width=width, panel_height=height)
+        self.keyboard.plug()
 
     def wait_until(self, done: Callable[[CompanionState], bool], timeout_s: float) -> bool:
         """Wait until `done` holds for the companion's state; False after `timeout_s`."""
@@ -161,6 +169,11 @@ class DemoStation:
             latency = state.latency
             if latency is not None and latency.request != self._last_request:
                 self._last_request = latency.request
-                name = "ready answer" if latency.is_ready else "answer"
-                self.latency.record(f"{latency.mode}: key to {name}", latency.milliseconds / 1e3)
+                mode = Text(latency.mode.value)
+                name = (
+                    Text("{mode}: key to ready answer", mode=mode)
+                    if latency.is_ready
+                    else Text("{mode}: key to answer", mode=mode)
+                )
+                self.latency.record(name, latency.milliseconds / 1e3)
             self._changed.notify_all()

@@ -15,6 +15,7 @@ import sys
 import time
 
 from prompt_toolkit.application import Application
+from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
@@ -23,9 +24,12 @@ from prompt_toolkit.layout.controls import FormattedTextControl
 from prompt_toolkit.output import ColorDepth
 
 from app.companion.macros import MacroKey
-from app.demo.blocks import draw, framed, style_for
-from app.demo.board import BOARD, BoardKey
-from app.demo.station import DemoStation, StationOptions
+from app.demo.blocks import centred, cut, draw, framed, smallest_frame, style_for
+from app.demo.board import BOARD
+from app.demo.station import GEOMETRIES, DemoStation, StationOptions
+from app.i18n import Catalog, adopted, told, translation
+from app.settings import ModeName
+from engine.texts import Text
 from firmware_bridge.keys.layout import load_layout
 from firmware_bridge.keys.typist import KeyStroke, keys_for
 from firmware_bridge.keys.usage import Usage
@@ -34,9 +38,12 @@ from firmware_bridge.lights.overlay import Rgb
 _FRAMES_PER_S = 20  # breathing lights want this many; the display changes at most as often
 _SEEN_DOWN_S = 0.15  # a key is drawn as pressed for this long
 _SHOWN_LATENCIES = 4
-_NARROWEST = 68  # a display of 128 pixels in quadrant blocks, with its frame
-_LOWEST = 20  # headline, a display of 32 pixels with its frame, help
-_LOWEST_FOR_64 = 37  # the same with 64 pixels, and one latency figure
+_OTHER_ROWS = 2  # headline, help
+_AUTOMATIC = (
+    "128x64",
+    "128x32",
+)  # the displays that a terminal may get by itself, larger ones first
+_SMALLEST = _AUTOMATIC[-1]
 
 _MACROS = {
     Keys.F1: MacroKey.NEXT_MODE,
@@ -59,24 +66,37 @@ _NAMED = {
     Keys.PageUp: Usage.PAGE_UP,
     Keys.PageDown: Usage.PAGE_DOWN,
 }
-_HELP = "F1 mode   F2 ask   F3 pause   F4 cancel   Enter sends in chat   Ctrl-Q quits"
+# They fit the smallest terminal: what cannot be seen there is how to get out.
+_HELP = Text("F1 mode   F2 ask   F3 pause   F4 cancel   Ctrl-Q quits")
+_HELP_IN_CHAT = Text("F1 mode  F2 ask  F3 pause  F4 cancel  Enter sends  Ctrl-Q quits")
+_HINT = Text("Type something: the OLED shows how it goes on")
+
+
+class TooSmallTerminalError(ValueError):
+    """Not even the smallest display fits the terminal; the message says what would."""
 
 
 class DemoTerminal:
     """The picture and the keys. Everything it shows comes from the station."""
 
-    def __init__(self, station: DemoStation) -> None:
+    def __init__(self, station: DemoStation, *, follows_size: bool = False) -> None:
+        """`follows_size`: the display becomes another one when the terminal's size changes."""
         self._station = station
+        self._geometry = station.options.geometry
+        self._follows_size = follows_size
+        self._keys_before = 0  # typed before this display came
+        self._tr = translation(station.options.settings.language, Catalog.MESSAGES)
         self._layout = load_layout(station.options.settings.layout)
         self._pressed: dict[int, float] = {}
         self._skipped = 0
-        screen = FormattedTextControl(self._picture, focusable=True, show_cursor=False)
+        screen = FormattedTextControl(self.picture, focusable=True, show_cursor=False)
         self._app: Application[None] = Application(
-            layout=Layout(HSplit([Window(screen, wrap_lines=False)])),
+            layout=Layout(HSplit([Window(screen, wrap_lines=Condition(lambda: not self._fits()))])),
             key_bindings=self._bindings(),
             full_screen=True,
             refresh_interval=1 / _FRAMES_PER_S,
             color_depth=ColorDepth.DEPTH_24_BIT,
+            before_render=lambda _app: self.follow_size(),
         )
         self._app.ttimeoutlen = 0.05  # a lone Esc counts as a key after this many seconds
 
@@ -133,39 +153,80 @@ class DemoTerminal:
     def _macro(self, number: int) -> None:
         self._station.keyboard.macro(number)
 
-    def _picture(self) -> StyleAndTextTuples:
+    def picture(self) -> StyleAndTextTuples:
         """Headline, OLED and help always; keys and latency figures where there is room for them."""
         size = self._app.output.get_size()
+        if not self._fits():
+            return [("bold", told(self._tr, self._too_small()))]
         panel = self._station.keyboard.panel()
-        oled = framed(draw(panel, style_for(size.columns, panel.width)), "OLED")
-        if size.columns < len(oled[0]) or size.rows < len(oled) + 2:
-            need = f"{max(_NARROWEST, len(oled[0]))}x{len(oled) + 2}"
-            return [
-                ("bold", f" This terminal is {size.columns}x{size.rows}; the OLED needs {need}. ")
-            ]
-        left = size.rows - len(oled) - 2
-        parts: StyleAndTextTuples = [("bold", " Thock "), ("", self._headline(size.columns - 8))]
-        parts.append(("", "\n"))
+        oled = framed(draw(panel, style_for(size.columns, panel.width)), "OLED", self._hint())
+        left = size.rows - len(oled) - _OTHER_ROWS
+        headline = cut(f" {self._headline()}", size.columns - 8)
+        parts: StyleAndTextTuples = [("bold", " Thock "), ("", f"{headline}\n")]
         for line in oled:
             parts += [("#e8f4ff bg:#000000", line), ("", "\n")]
         if left > len(BOARD):
             parts += self._keys_picture()
             left -= len(BOARD)
-        figures = self._station.latency.rows()[: min(left, _SHOWN_LATENCIES + 1)]
-        parts += [("#808080", row[: size.columns] + "\n") for row in figures]
-        parts.append(("reverse", f" {_HELP} "[: size.columns]))
+        figures = self._station.latency.rows(self._tr)[: min(left, _SHOWN_LATENCIES + 1)]
+        if len(figures) > 1:  # the first row is the head
+            parts += [("#808080", cut(row, size.columns) + "\n") for row in figures]
+        is_chat = self._station.state.mode is ModeName.CHAT
+        keys = told(self._tr, _HELP_IN_CHAT if is_chat else _HELP)
+        parts.append(("reverse", cut(f" {keys} ", size.columns)))
         return parts
 
-    def _headline(self, room: int) -> str:
+    def _fits(self) -> bool:
+        size = self._app.output.get_size()
+        return _fits(self._geometry, size.columns, size.rows)
+
+    def follow_size(self) -> None:
+        """Change to the largest display that fits, if that is wanted, any does and it is another one."""
+        if not self._follows_size:
+            return
+        size = self._app.output.get_size()
+        geometry = _largest(size.columns, size.rows)
+        if geometry is not None and geometry != self._geometry:
+            self._geometry = geometry
+            self._keys_before = len(self._station.typed)
+            self._station.change_display(geometry)
+
+    def _too_small(self) -> Text:
+        size = self._app.output.get_size()
+        text = Text(
+            "This terminal is {here}; the OLED needs {need}.",
+            here=_size(size.columns, size.rows),
+            need=_need(_SMALLEST if self._follows_size else self._geometry),
+        )
+        if not _fits(_SMALLEST, size.columns, size.rows):
+            return text
+        advice = Text(
+            "One of 128x32 needs {need}: `thock demo --geometry 128x32`.", need=_need(_SMALLEST)
+        )
+        return Text("{reason} {advice}", reason=text, advice=advice)
+
+    def _hint(self) -> str:
+        """What to do with an OLED that shows a cursor only."""
+        state = self._station.state
+        is_empty = len(self._station.typed) == self._keys_before
+        is_new = is_empty and state.mode is ModeName.SUGGEST and not state.is_paused
+        return told(self._tr, _HINT) if is_new else ""
+
+    def _headline(self) -> str:
         state = self._station.state
         if self._skipped:
-            layout = self._station.options.settings.layout
-            return f" {self._skipped} characters are not on the {layout} keyboard"[:room]
-        engine = f"engine {state.engine.value}"
+            text = Text(
+                "{count} characters are not on the {layout} keyboard",
+                count=self._skipped,
+                layout=self._station.options.settings.layout,
+            )
+            return told(self._tr, text)
+        engine = Text("engine {state}", state=Text(state.engine.value))
         if state.engine_detail:
-            engine += f" ({state.engine_detail})"
-        model = state.model or "no model yet"
-        return f" {state.mode} · {state.status.name.lower()} · {model} · {engine}"[:room]
+            engine = Text("{line} ({detail})", line=engine, detail=adopted(state.engine_detail))
+        parts = (Text(state.mode.value), Text(state.status.name.lower()))
+        model = state.model or told(self._tr, Text("no model yet"))
+        return " · ".join([*(told(self._tr, p) for p in parts), model, told(self._tr, engine)])
 
     def _keys_picture(self) -> StyleAndTextTuples:
         """The board, one text line a row, one cell for each quarter of a key."""
@@ -176,14 +237,11 @@ class DemoTerminal:
             parts.append(("", " "))
             for key in row:
                 down = now - self._pressed.get(key.usage, 0.0) < _SEEN_DOWN_S and key.usage != 0
-                parts.append((_key_style(leds[key.led], down), _cap(key)))
+                cap = centred(told(self._tr, key.label), key.width - 1)
+                parts.append((_key_style(leds[key.led], down), cap))
                 parts.append(("", " "))
             parts.append(("", "\n"))
         return parts
-
-
-def _cap(key: BoardKey) -> str:
-    return f"{key.label:^{key.width - 1}}"[: key.width - 1]
 
 
 def _key_style(color: Rgb | None, down: bool) -> str:
@@ -201,17 +259,39 @@ def geometry_for(size: os.terminal_size) -> str:
     """The larger display where the terminal has room for it.
 
     Raises:
-        ValueError: not even the smaller one fits.
+        TooSmallTerminalError: not even the smaller one fits.
     """
-    if size.columns < _NARROWEST or size.lines < _LOWEST:
-        raise ValueError(
-            f"the demo needs a terminal of {_NARROWEST}x{_LOWEST}, this one is "
-            f"{size.columns}x{size.lines}."
+    geometry = _largest(size.columns, size.lines)
+    if geometry is None:
+        raise TooSmallTerminalError(
+            Text(
+                "the demo needs a terminal of {need}, this one is {here}.",
+                need=_need(_SMALLEST),
+                here=_size(size.columns, size.lines),
+            )
         )
-    return "128x64" if size.lines >= _LOWEST_FOR_64 else "128x32"
+    return geometry
 
 
-def run_terminal(options: StationOptions) -> None:
-    """Start everything, draw until the person quits, stop everything."""
+def _largest(columns: int, rows: int) -> str | None:
+    return next((each for each in _AUTOMATIC if _fits(each, columns, rows)), None)
+
+
+def _fits(geometry: str, columns: int, rows: int) -> bool:
+    wide, high = smallest_frame(*GEOMETRIES[geometry])
+    return columns >= wide and rows >= high + _OTHER_ROWS
+
+
+def _need(geometry: str) -> Text:
+    wide, high = smallest_frame(*GEOMETRIES[geometry])
+    return _size(wide, high + _OTHER_ROWS)
+
+
+def _size(columns: int, rows: int) -> Text:
+    return Text("{columns}x{rows}", columns=columns, rows=rows)
+
+
+def run_terminal(options: StationOptions, *, follows_size: bool) -> None:
+    """Start everything, draw until the person quits, stop everything. `follows_size`: see DemoTerminal."""
     with DemoStation(options) as station:
-        DemoTerminal(station).run()
+        DemoTerminal(station, follows_size=follows_size).run()

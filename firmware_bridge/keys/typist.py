@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from firmware_bridge.keys.dead_keys import decompose
 from firmware_bridge.keys.layout import Layout, Sign
 from firmware_bridge.keys.usage import Usage
+from firmware_bridge.texts import Text
 
 _CONTROLS = {
     "\n": Usage.ENTER,
@@ -51,7 +52,13 @@ def keys_for(text: str, layout: Layout) -> list[KeyStroke]:
         pair = None if character in strokes else decompose(character, layout.system)
         signs: list[Sign] = [character] if pair is None else [*pair]
         if not all(sign in strokes for sign in signs):
-            raise ValueError(f"character {number} is not on the layout {layout.name}")
+            raise ValueError(
+                Text(
+                    "character {number} is not on the layout {layout}",
+                    number=number,
+                    layout=layout.name,
+                )
+            )
         found += [strokes[sign] for sign in signs]
     return found
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from app.demo.script import Awaited
 from app.platform.text_sources import TextSource
 from app.settings import ModeName
 from engine.client import EngineState
@@ -38,7 +39,7 @@ UNSEEN_ERRORS = frozenset(
 )  # fmt: skip
 # For those who develop or measure Thock: English.
 UNSEEN_FOLDERS = (
-    "app/bench/", "app/demo/", "engine/bench/", "engine/cuda/bench.py", "firmware_bridge/firmware/",
+    "app/bench/", "engine/bench/", "engine/cuda/bench.py", "firmware_bridge/firmware/",
 )  # fmt: skip
 # Who makes a text, and which of its arguments are for the person (all from that one on).
 MAKERS = {
@@ -68,7 +69,9 @@ def told_texts() -> set[str]:
     ours = {found.text for found in found_texts() if found.text}
     boards = {finding.value for finding in Finding} | {row.why for row in load_caution_list()}
     names = {
-        member.value for kind in (ModeName, EngineState, Device, TextSource) for member in kind
+        member.value
+        for kind in (ModeName, EngineState, Device, TextSource, Awaited)
+        for member in kind
     }
     names |= {status.name.lower() for status in Status}
     names |= {caution.value for caution in Caution}
