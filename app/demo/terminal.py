@@ -128,16 +128,17 @@ class DemoTerminal:
         def _text(event: KeyPressEvent) -> None:
             # A key with a name that is not bound above (F5, Ctrl-Left) carries its escape sequence.
             if not isinstance(event.key_sequence[-1].key, Keys):
-                self._character(event.data)
+                self.type(event.data)
 
         @keys.add(Keys.BracketedPaste)
         def _paste(event: KeyPressEvent) -> None:
             for character in event.data.replace("\r\n", "\n").replace("\r", "\n"):
-                self._character(character)
+                self.type(character)
 
         return keys
 
-    def _character(self, character: str) -> None:
+    def type(self, character: str) -> None:
+        """Press the keys for one character; one that this board has no key for is counted."""
         try:
             strokes = keys_for(character, self._layout)
         except ValueError:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from prompt_toolkit.utils import get_cwidth
 
-from app.demo.blocks import BlockStyle, draw, framed, style_for
+from app.demo.blocks import BlockStyle, centred, cut, draw, framed, smallest_frame, style_for
 from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.display.image import pixel_rows
 
@@ -51,3 +52,26 @@ def test_frame_lines_are_equally_long() -> None:
     box = framed(["ab", "c"], "title")
     assert len({len(line) for line in framed(["x" * 20, "y"], "title")}) == 1
     assert box[0].startswith("╭─ title ")
+
+
+@given(title=st.text("a联·", max_size=12), foot=st.text("b想·", max_size=60))
+def test_a_frame_is_straight_whatever_stands_in_its_edges(title: str, foot: str) -> None:
+    box = framed(["x" * 20, "y"], title, foot)
+    assert len({get_cwidth(line) for line in box}) == 1
+    assert f" {title} " in box[0] or not title
+    fits = get_cwidth(foot) <= get_cwidth(box[1]) - 5
+    assert (f"─ {foot} " in box[-1]) is fits or not foot
+
+
+def test_the_smallest_frame_is_that_of_the_narrowest_picture() -> None:
+    frame = BitmapFrame(64, 48, bytes(64 * 48 // 8))
+    box = framed(draw(frame, style_for(0, 64)))
+    assert smallest_frame(64, 48) == (len(box[0]), len(box))
+
+
+@given(text=st.text("a联", max_size=20), columns=st.integers(0, 30))
+def test_text_is_cut_and_centred_by_columns(text: str, columns: int) -> None:
+    assert get_cwidth(centred(text, columns)) == columns
+    assert text.startswith(cut(text, columns))
+    missing = get_cwidth(text) - get_cwidth(cut(text, columns))
+    assert missing == 0 or get_cwidth(text[: len(cut(text, columns)) + 1]) > columns

@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from prompt_toolkit.utils import get_cwidth
 
 from app.cli import main
+from app.commands.speech import speech
+from app.demo import player
+from tests.helpers.english_left import english_left
 
 
 def play(tmp_path: Path, script: str, *options: str) -> tuple[int, str]:
@@ -93,3 +100,55 @@ def test_without_a_terminal_the_demo_says_so() -> None:
     result = CliRunner().invoke(main, ["demo", "--engine", "fake"])
     assert result.exit_code == 1
     assert "--script" in result.output
+
+
+TOUR = (
+    "speed 300\ntype The quick \nwait suggestion 10\nshow\nmode chat\ntype What is this?\nkey enter\n"
+    "wait reply 20\nmode react\npress pause\nexpect paused\nshow\npress pause\nwait idle 5\n"
+)
+MISTAKES = "type é\nexpect nothing like this\nkey any\nmode chat\nwait mood 0.2\n"
+BROKEN = ("jump", "type", "speed fast", "speed 0", "wait forever", "mode party", "expect")
+# The name of the fake model, words of the scripts, which are typed as they are, and percentiles.
+SCRIPT_WORDS = (
+    "scripted replies (no model", "The quick", "What is this", "nothing like this", "any", "p50", "p99", "jump",
+    "type", "speed", "fast",
+    "wait", "mode", "expect", "kill", "key", "press", "sleep", "show", "suggestion", "mood", "reply", "idle",
+    *player._KEYS,
+)  # fmt: skip
+
+
+@pytest.fixture
+def chinese(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The settings say Chinese."""
+    (tmp_path / "thock").mkdir()
+    (tmp_path / "thock" / "settings.toml").write_text('language = "zh_CN"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    speech.cache_clear()
+    yield
+    speech.cache_clear()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is set by XDG")
+@pytest.mark.usefixtures("chinese")
+def test_a_script_is_played_and_told_in_chinese(tmp_path: Path) -> None:
+    code, output = play(tmp_path, TOUR)
+    assert code == 0, output
+    outputs = [output, play(tmp_path, MISTAKES)[1]]
+    for line in BROKEN:
+        code, output = play(tmp_path, f"{line}\n")
+        assert code == 1
+        outputs.append(output)
+    for output in outputs:
+        text = "\n".join(line for line in output.split("\n") if not line.startswith("│"))
+        assert re.search("[一-鿿]", text)
+        left = english_left(text, *SCRIPT_WORDS, str(tmp_path / "script.thock"))
+        assert left == [], output
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the folder is set by XDG")
+@pytest.mark.usefixtures("chinese")
+def test_the_frame_of_a_picture_is_straight_in_chinese(tmp_path: Path) -> None:
+    _, output = play(tmp_path, TOUR)
+    box = [line for line in output.split("\n") if line.startswith(("╭", "│", "╰"))]
+    assert box
+    assert len({get_cwidth(line) for line in box}) == 1
