@@ -12,6 +12,9 @@ from __future__ import annotations
 
 import enum
 import gettext
+import locale
+import os
+import sys
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -41,6 +44,25 @@ class Catalog(enum.StrEnum):
     DESKTOP = "desktop"
     MESSAGES = "messages"
     SETTINGS = "settings"
+
+
+def system_language(
+    platform: str = sys.platform, environment: Mapping[str, str] = os.environ
+) -> Language:
+    """What the person's system speaks, if Thock does too; else English.
+
+    By the locale's name: on Windows that of the user interface, elsewhere that of the variables of POSIX,
+    of which the first one that is set counts.
+    """
+    if platform == "win32":
+        import ctypes
+
+        name = locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")  # type: ignore[attr-defined,unused-ignore]
+    else:
+        set_ones = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
+        name = next(filter(None, set_ones), "")
+    is_simplified = name.startswith(("zh_CN", "zh_SG", "zh_Hans"))
+    return Language.ZH_CN if is_simplified else Language.EN
 
 
 @runtime_checkable

@@ -20,6 +20,9 @@ from platformdirs import user_data_path
 # Before torch is imported: OpenMP threads that spin while they wait slow a shared machine down 5-fold.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+# Before the settings are imported: whoever runs the tests may speak another language.
+os.environ["LC_ALL"] = "C.UTF-8"
+
 # Hypothesis measures wall time; on a machine that others use too, a slow example says nothing.
 settings.register_profile("thock", deadline=None)
 settings.load_profile("thock")

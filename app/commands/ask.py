@@ -11,6 +11,7 @@ import click
 
 from app.commands.companion import running_companion
 from app.commands.speech import CommandError, in_words
+from app.companion.asked import is_blank
 from app.ipc.client import IpcClient, Json
 from app.platform.desktop import NoProgramError
 from app.platform.text_sources import NoTextError, TextSource, question_about, read_text
@@ -46,7 +47,7 @@ def command(question: tuple[str, ...], source: str | None, no_wait: bool) -> Non
         text = sys.stdin.buffer.read().decode(errors="replace")
     # What the command line holds need not be UTF-8; what goes to the companion is.
     text = text.encode(errors="surrogateescape").decode(errors="replace")
-    if not text.strip():
+    if is_blank(text):
         raise click.UsageError(in_words(Text("what is the question?")))
     with running_companion() as companion:
         state = companion.request("status")["state"]

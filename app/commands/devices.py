@@ -40,7 +40,9 @@ def command(show_all: bool, ask: bool) -> None:
                 say("    {program} has it open", program=program)
             if ask:
                 say("    asked: {answer}", answer=_ask(candidate, watch))
-    if not matching:
+    if not found:
+        say("no keyboard for Thock: there is no raw HID interface and no serial port.")
+    elif not matching:
         say("no keyboard for Thock among {count} interfaces and ports:", count=len(found))
     for candidate in found:
         if not candidate.matches:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from app.config.paths import settings_file
-from app.i18n import Catalog, Language, Translate, catalogs, told, translation
+from app.i18n import Catalog, Language, Translate, catalogs, system_language, told, translation
 from engine.texts import Text
 
 
@@ -45,19 +45,19 @@ def speech() -> Translate:
 
 
 def chosen_language(file: Path) -> Language:
-    """What stands in a settings file; English where nothing does, or nothing that is a language."""
+    """What stands in a settings file; the system's where nothing does, or nothing that is a language."""
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return Language.EN
+        return system_language()
     if "language" not in text:
-        return Language.EN
+        return system_language()
     import tomllib  # not for nothing: a command answers at once
 
     try:
-        return Language(tomllib.loads(text).get("language", Language.EN))
+        return Language(tomllib.loads(text).get("language", system_language()))
     except (ValueError, RecursionError):
-        return Language.EN
+        return system_language()
 
 
 def speak(command: click.Command) -> None:

@@ -31,6 +31,11 @@ class Asked:
     reason: str = ""
 
 
+def is_blank(question: str) -> bool:
+    """Whether nothing in it can be read: blanks, control characters, signs without a shape."""
+    return not any(sign.isprintable() and not sign.isspace() for sign in question)
+
+
 class Ticket:
     """Follows one question. The first end counts: what comes after it was no part of the reply."""
 

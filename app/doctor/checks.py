@@ -91,7 +91,10 @@ def check_model() -> Finding:
                 "model",
                 CheckStatus.ERROR,
                 str(error),
-                Text("Run `thock model remove {name}`.", name=model.name),
+                Text(
+                    "Run `thock model remove {name}` and add it again with `thock model add`.",
+                    name=model.name,
+                ),
             )
     return Finding("model", CheckStatus.OK, ", ".join(model.name for model in models))
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import secrets
 import sys
 import threading
+import time
+from collections.abc import Callable
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 
@@ -21,6 +24,9 @@ from engine.texts import Text, system_reason
 _MAX_VISITORS = 16
 # sun_path holds 104 bytes on macOS and the BSDs, 108 on Linux, with the closing zero.
 _MAX_SOCKET_PATH = 100
+
+# Between two lines in the log about visitors that were refused.
+_STRANGERS_S = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +44,7 @@ class IpcServer:
         self._key = secrets.token_bytes(KEY_BYTES)
         self._closing = threading.Event()
         self._lock = threading.Lock()
+        self._strangers = Strangers()
         self._sessions: set[Session] = set()
         self._threads: set[threading.Thread] = set()
         self._socket = folder / "companion.sock"
@@ -126,7 +133,7 @@ class IpcServer:
                 self._receive(visitor)
 
     def _receive(self, visitor: Connection) -> None:
-        session = Session(visitor, self._key, self._host)
+        session = Session(visitor, self._key, self._host, self._strangers.refused)
         thread = threading.Thread(
             target=session.run, args=(self._gone,), name="ipc-visitor", daemon=True
         )
@@ -139,3 +146,22 @@ class IpcServer:
         with self._lock:
             self._sessions.discard(session)
             self._threads.discard(threading.current_thread())
+
+
+class Strangers:
+    """Visitors without the key: told in the log, at most once a minute, so that they cannot fill it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._told_at = -math.inf
+        self._untold = 0
+
+    def refused(self, kind: str) -> None:
+        with self._lock:
+            now = self._clock()
+            if now - self._told_at < _STRANGERS_S:
+                self._untold += 1
+                return
+            before, self._untold, self._told_at = self._untold, 0, now
+        _log.warning("refused a visitor without the key: %s (%d more before)", kind, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.companion.asked import is_blank
 from app.config.problems import SettingsError
 from app.ipc import messages as m
 from app.ipc.reports import reply_changed, screen_changed, state_report
@@ -41,7 +42,7 @@ class IpcService:
                     return _refused_settings(request.id, error)
                 return self._values(request.id)
             case m.Ask(text=text):
-                if not text.strip():
+                if is_blank(text):
                     return _unavailable(request.id, "a question is more than blanks")
                 return m.Asked(id=request.id, question=host.ask(text))
             case m.Show(page=page):

@@ -50,8 +50,12 @@ class Host(Protocol):
 class Session:
     """Lives on a thread of its own; another one sends events, from the first subscription on."""
 
-    def __init__(self, connection: Connection, key: bytes, host: Host) -> None:
+    def __init__(
+        self, connection: Connection, key: bytes, host: Host, refused: Callable[[str], None]
+    ) -> None:
+        """`refused` is told, by the kind of its failure, of a visitor that does not hold the key."""
         self._wire = Wire(connection)
+        self._refused = refused
         self._key = key
         self._host = host
         self._send_lock = threading.Lock()
@@ -109,7 +113,7 @@ class Session:
             answer_challenge(cast(Connection, self._wire), self._key)
         except (AuthenticationError, AssertionError, EOFError, OSError, ValueError) as error:
             # AssertionError: how Python 3.11 refuses a challenge that is none.
-            _log.warning("refused a visitor without the key: %s", type(error).__name__)
+            self._refused(type(error).__name__)
             return False
         finally:
             watchdog.cancel()

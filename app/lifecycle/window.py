@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import os
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 # A window that was just started and has not connected yet is not started a second time.
 _STARTING_S = 5.0
@@ -18,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class NoWindowError(Exception):
-    """The toolkit of the window is not installed."""
+    """The toolkit of the window is not installed, or there is no display for it."""
 
 
 def can_open_window() -> bool:
@@ -26,12 +28,17 @@ def can_open_window() -> bool:
     return importlib.util.find_spec("PySide6") is not None
 
 
-def window_command(page: str) -> list[str]:
+def window_command(page: str, environment: Mapping[str, str] = os.environ) -> list[str]:
     """The command that opens the window at `page`.
 
     Raises:
-        NoWindowError: PySide6 is missing.
+        NoWindowError: PySide6 is missing, or there is no display.
     """
+    displays = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    if sys.platform not in ("win32", "darwin") and not any(map(environment.get, displays)):
+        raise NoWindowError(
+            "there is no graphical session here: use `thock settings get` and `thock settings set`."
+        )
     if not can_open_window():
         raise NoWindowError("the window needs PySide6: install Thock with its extra `desktop`.")
     # -P: no module of the folder that Thock was started in, such as an unbuilt checkout of it.
@@ -68,8 +75,8 @@ class SettingsWindow:
                 return
             self._started_at = self._clock()
             threading.Thread(
-                target=self._process.wait, name="window-end", daemon=True
-            ).start()  # no zombie is left
+                target=_attend, args=(self._process,), name="window-end", daemon=True
+            ).start()
 
     def close(self) -> None:
         """The companion ends: so does a window that it started."""
@@ -84,3 +91,10 @@ class SettingsWindow:
             and process.poll() is None
             and self._clock() - self._started_at < _STARTING_S
         )
+
+
+def _attend(window: subprocess.Popen[bytes]) -> None:
+    """Wait for its end: no zombie is left, and a window that breaks is known of."""
+    code = window.wait()
+    if code not in (0, -signal.SIGTERM):
+        _log.warning("the window ended with code %d", code)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from app.i18n import Language
+from app.i18n import Language, system_language
 from app.settings.base import Group, ModeName, Name, Page, known_layout
 from app.settings.devices import DisplaySettings, GeneralSettings, HotkeySettings, LightsSettings
 from app.settings.engine import RemoteSettings
@@ -87,7 +87,7 @@ class Settings(Group):
         json_schema_extra={"page": Page.KEYBOARD, "unit": "s"},
     )  # fmt: skip
     language: Language = Field(
-        default=Language.EN,
+        default=system_language(),
         title="Language",
         description="Of the keyboard's display, the menu and this window.",
         json_schema_extra={"page": Page.GENERAL},

@@ -13,6 +13,8 @@ from engine.config import ModelConfig
 
 # The CPU engine keeps weights and cache in float32.
 _FLOAT_BYTES = 4
+# What the engine child holds beside the model: torch, its threads' buffers, the tokeniser.
+_RUNTIME_BYTES = 230_000_000
 
 
 class Fit(enum.Enum):
@@ -25,7 +27,7 @@ class Fit(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """Bytes that the engine child will hold of the model, beside the bytes of the computer.
+    """Bytes that the engine child will hold, beside the bytes of the computer.
 
     `context` is in tokens: what was asked for, or less if the model was not made for so many.
     """
@@ -39,7 +41,7 @@ class MemoryPlan:
 
     @property
     def needed(self) -> int:
-        return self.weights + self.cache
+        return self.weights + self.cache + _RUNTIME_BYTES
 
     @property
     def fit(self) -> Fit:
@@ -68,11 +70,13 @@ def plan_for(path: Path, max_context: int) -> MemoryPlan:
 def plan_of(config: ModelConfig, max_context: int, free: int, total: int) -> MemoryPlan:
     """The plan for a model of this shape; see `engine.cpu` for what it keeps."""
     context = min(max_context, config.context_length)
+    # A tied head is packed for its product, and the embedding stays as it is beside it.
+    second_embed = config.vocab_size * config.dim if config.tied_head else 0
     row = 2 * config.n_layers * config.n_kv_heads * config.head_dim  # keys and values of a token
     return MemoryPlan(
         parameters=config.parameters,
         context=context,
-        weights=config.parameters * _FLOAT_BYTES,
+        weights=(config.parameters + second_embed) * _FLOAT_BYTES,
         cache=row * context * _FLOAT_BYTES,
         free=free,
         total=total,

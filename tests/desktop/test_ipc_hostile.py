@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.ipc.protocol import MAX_REQUEST_BYTES, DoorPlate, IpcError, RefusedError
-from app.ipc.server import IpcServer
+from app.ipc.server import IpcServer, Strangers
 from tests.helpers.running_host import RunningHost
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="raw Unix sockets")
@@ -36,6 +36,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 def _unharmed(running: RunningHost) -> Iterator[None]:
     """After each test the companion is as before and answers; nobody is left inside."""
     before = running.companion.state
+    running.server._strangers = Strangers()  # each test is told of its own
     yield
     assert running.wait(lambda: not running.server._sessions)
     with running.visitor() as visitor:
@@ -249,3 +250,14 @@ def test_a_path_too_long_for_a_socket_is_explained(running: RunningHost, tmp_pat
     folder.mkdir()
     with pytest.raises(IpcError, match="too long for a socket"):
         IpcServer(folder, running.service)
+
+
+@pytest.mark.expected_log(REFUSED)
+def test_strangers_do_not_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    strangers = Strangers(clock=lambda: now)
+    for _ in range(100):
+        strangers.refused("EOFError")
+        now += 1.0
+    assert len(caplog.records) == 2
+    assert "(59 more before)" in caplog.text

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from app.lifecycle.window import window_command
+from app.lifecycle.window import NoWindowError, window_command
 from engine.client import MODEL_ENGINE
 
 # A checkout that is not built has the packages, a folder of one's own may have any module.
@@ -30,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     ("command", "status", "said"),
     [
         ((*MODEL_ENGINE, "--address", "/nonexistent/socket"), 3, "thock-engine ERROR"),
-        (tuple(window_command("nowhere")), 2, "first-steps"),
+        (tuple(window_command("nowhere", {"DISPLAY": ":0"})), 2, "first-steps"),
     ],
     ids=["engine", "window"],
 )
@@ -44,3 +45,9 @@ def test_a_child_imports_nothing_from_the_folder(
     )  # fmt: skip
     assert "shadowed" not in ended.stderr
     assert (ended.returncode, said in ended.stderr) == (status, True)
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="there is always a display")
+def test_without_a_display_there_is_no_window() -> None:
+    with pytest.raises(NoWindowError, match="no graphical session"):
+        window_command("status", {})

@@ -163,12 +163,15 @@ def test_the_plan_counts_weights_and_cache() -> None:
         architecture="llama", vocab_size=100, dim=8, n_layers=2, n_heads=2, n_kv_heads=1,
         head_dim=4, ffn_dim=16, context_length=64, norm_eps=1e-5, rope_theta=1e4,
     )  # fmt: skip
-    plan = plan_of(config, 128, free=10**6, total=10**7)
+    plan = plan_of(config, 128, free=10**9, total=10**9)
     assert plan.weights == config.parameters * 4
     assert plan.context == 64
     assert plan.cache == 2 * 2 * 1 * 4 * 64 * 4
     assert plan.fit is Fit.FITS
-    assert plan_of(config, 128, free=1, total=10**7).fit is Fit.TIGHT
+    assert plan.needed > plan.weights + plan.cache  # and what runs it
+    tied = replace(config, tied_head=True)
+    assert plan_of(tied, 128, free=1, total=1).weights == (tied.parameters + 100 * 8) * 4
+    assert plan_of(config, 128, free=1, total=10**9).fit is Fit.TIGHT
     assert plan_of(config, 128, free=1, total=1).fit is Fit.TOO_LARGE
 
 
