@@ -41,7 +41,7 @@ def test_models_are_listed_with_their_plan(desk: SettingsDesk, qtbot: QtBot) -> 
     assert row.choice.isChecked()  # without a choice, the first
     qtbot.waitUntil(lambda: "Memory" in row.facts.text())
     assert row.facts.text() == (
-        "On disk: 1 MB\nMemory: 634 MB for 135 million weights and 2048 tokens; "
+        "On disk: 1 MB\nMemory: 864 MB for 135 million weights and 2048 tokens; "
         "8.0 GB of 16.0 GB are free."
     )
 
