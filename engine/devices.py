@@ -70,8 +70,11 @@ def place(source: ModelSource, max_context: int, device: Device, devices: Device
 
 
 def on_the_cpu(reason: Text) -> Text:
-    """One line for the person."""
-    return Text("on the CPU: {reason}", reason=reason.renamed(_in_short))
+    """One line for the person. What is too long even with short names is cut, and said as it is."""
+    short: str = reason.renamed(_in_short)
+    return Text(
+        "on the CPU: {reason}", reason=short if len(short) <= 2 * _NOTE_CHARS else _in_short(short)
+    )
 
 
 def _in_short(value: str) -> str:

@@ -152,7 +152,7 @@ def test_wrong_lengths_of_lights_are_refused(payload: bytes) -> None:
 @pytest.mark.parametrize(
     ("kind", "payload"),
     [
-        (FrameType.SUBSCRIBE, b"\x10"),
+        (FrameType.SUBSCRIBE, b"\x20"),
         (FrameType.RELEASE, b"\x10"),
         (FrameType.STATUS, b"\6"),
         (FrameType.TEXT, b"\4\0a"),  # row 4 of 4
