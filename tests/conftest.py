@@ -70,3 +70,14 @@ def smollm2() -> Path:
     if not path.is_file():
         pytest.skip(f"default model missing at {path}: run `thock model add smollm2`")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _no_language_left() -> Iterator[None]:
+    """A command in Chinese sets LANGUAGE for click's own words, and the system's errors obey it too."""
+    before = os.environ.get("LANGUAGE")
+    yield
+    if before is None:
+        os.environ.pop("LANGUAGE", None)
+    else:
+        os.environ["LANGUAGE"] = before
