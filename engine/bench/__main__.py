@@ -10,7 +10,6 @@ import argparse
 import datetime
 import json
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Final
 
 from engine.backend import Backend
 from engine.bench import check, timing
+from engine.bench.checkout import commit_of_checkout
 from engine.bench.peer import PeerMissingError, TransformersPeer
 from engine.bench.sensors import Gpu, processor
 from engine.cuda.backend import CudaBackend
@@ -96,7 +96,7 @@ def _facts(
     device = backend.facts.name if isinstance(backend, CudaBackend) else processor()["name"]
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "commit": _commit(),
+        "commit": commit_of_checkout(),
         "python": platform.python_version(),
         "model": source.config.name or Path(options.model).name,
         "parameters": source.config.parameters,
@@ -179,19 +179,6 @@ def _check(source: ModelSource, placed: Placed, tokens: list[int], runs: int) ->
     reference = ReferenceBackend(same_weights, _CONTEXT)
     found["reference"] = check.against_reference(backend, reference, tokens, limits)
     return found
-
-
-def _commit() -> str:
-    """Of a checkout; empty for an installed package."""
-    root = Path(__file__).resolve().parents[2]
-    try:
-        done = subprocess.run(
-            ("git", "-C", str(root), "rev-parse", "--short=12", "HEAD"),
-            capture_output=True, text=True, check=False, timeout=10,
-        )  # fmt: skip
-    except OSError:
-        return ""
-    return done.stdout.strip()
 
 
 def _say(text: str) -> None:

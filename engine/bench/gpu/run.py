@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import platform
-import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from engine.bench.checkout import commit_of_checkout
 from engine.bench.sensors import Gpu
 from engine.cuda.backend import CudaBackend
 from engine.cuda.bench import PROMPT, SHAPES
@@ -118,22 +118,23 @@ class Run:
         self, what: str, items: Iterable[_Item], total: int | None = None
     ) -> Iterator[_Item]:
         """`items`, told every few seconds: how many of `total`, how long it took and will take."""
-        listed = items if total is not None else list(items)
-        count = total if total is not None else len(listed)  # type: ignore[arg-type]
+        if total is None:
+            listed = list(items)
+            items, total = listed, len(listed)
         start = last = time.monotonic()
-        for done, item in enumerate(listed):
+        for done, item in enumerate(items):
             now = time.monotonic()
             if now - last >= _EVERY_S and done:
                 last, spent = now, now - start
-                left = spent / done * (count - done)
-                self.say(f"{what}: {done} of {count}, {spent:.0f} s, {left:.0f} s to go")
+                left = spent / done * (total - done)
+                self.say(f"{what}: {done} of {total}, {spent:.0f} s, {left:.0f} s to go")
             yield item
 
     def facts(self, commit: str = "") -> dict[str, Any]:
         """Device, driver, clocks, commit and date: what a number means nothing without."""
         return {
             "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "commit": commit or checkout(),
+            "commit": commit or commit_of_checkout(),
             "python": platform.python_version(),
             "driver": self.gpu.driver,
             "model": self.model if self.model.startswith("random:") else Path(self.model).name,
@@ -154,16 +155,3 @@ def _device_facts() -> dict[str, Any]:
         "memory_clock_mhz": facts.memory_clock_khz // 1000,
         "watchdog": facts.watchdog,
     }
-
-
-def checkout() -> str:
-    """The commit of a checkout; empty for an installed package."""
-    root = Path(__file__).resolve().parents[3]
-    try:
-        done = subprocess.run(
-            ("git", "-C", str(root), "rev-parse", "--short=12", "HEAD"),
-            capture_output=True, text=True, check=False, timeout=10,
-        )  # fmt: skip
-    except OSError:
-        return ""
-    return done.stdout.strip()
