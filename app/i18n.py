@@ -57,7 +57,9 @@ def system_language(
     if platform == "win32":
         import ctypes
 
-        name = locale.windows_locale.get(ctypes.windll.kernel32.GetUserDefaultUILanguage(), "")  # type: ignore[attr-defined,unused-ignore]
+        # Only Windows has windll, and mypy knows it of `sys.platform` alone.
+        kernel = ctypes.windll.kernel32  # type: ignore[attr-defined,unused-ignore]
+        name = locale.windows_locale.get(kernel.GetUserDefaultUILanguage(), "")
     else:
         set_ones = (environment.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG"))
         name = next(filter(None, set_ones), "")

@@ -3,6 +3,8 @@
 
 Why a keyboard cannot be used is shown far from here, in the person's language. So a text keeps what it was
 made of: a template, which stands in a catalogue, and the values in it. Nothing here translates.
+
+`engine.texts` is its twin: neither package may import the other, and the app says both (app.i18n, Template).
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.companion.asked import is_blank
 from app.settings import ModeName, Settings
 from engine.client import EngineState
 from engine.messages import Event
@@ -34,7 +35,7 @@ class Ask:
     number: int = 0
 
     def __post_init__(self) -> None:
-        if not self.text.strip() or len(self.text) > MAX_ASK_CHARS:
+        if is_blank(self.text) or len(self.text) > MAX_ASK_CHARS:
             raise ValueError(f"a question has 1 to {MAX_ASK_CHARS} characters")
 
 

@@ -51,10 +51,8 @@ class X11Icon(pystray.Icon):  # type: ignore[misc]
         self._waker.setblocking(False)
         from Xlib.error import ConnectionClosedError
 
-        self._gone = (
-            ConnectionClosedError,
-            OSError,
-        )  # `__del__` may come too late to import anything
+        # Kept, because `__del__` may come too late to import anything.
+        self._gone = (ConnectionClosedError, OSError)
         self._is_embedded = False
         self._asked_at = float("-inf")
         super().__init__(*args, **options)
