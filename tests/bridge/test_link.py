@@ -194,7 +194,7 @@ def test_jitter_spreads_the_back_off() -> None:
         )
         pauses = Pauses.of(link)
         link.start()
-        wait_until(lambda pauses=pauses: pauses.asked)  # type: ignore[misc]
+        wait_until(pauses.asked.__len__)
         assert link.stop(10)
         assert pauses.asked[0] == pytest.approx(expected)
 

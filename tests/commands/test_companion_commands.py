@@ -25,7 +25,7 @@ from app.companion.messages import (
 from app.models.store import ModelStore
 from app.settings import ModeName
 from engine.client import EngineState
-from engine.messages import Chat, Failed, ReplyFinished, ReplyGrew
+from engine.messages import Chat, Command, Failed, ReplyFinished, ReplyGrew
 from tests.helpers.running_host import RunningHost
 
 SLOW = {"torch", "numpy", "PIL", "PySide6", "pydantic", "pystray", "tomlkit", "transformers"}
@@ -82,8 +82,8 @@ def test_an_answer_is_printed_as_it_grows(
 ) -> None:
     send = running.engine.send
 
-    def answer(command: object) -> None:
-        send(command)  # type: ignore[arg-type]
+    def answer(command: Command) -> None:
+        send(command)
         if isinstance(command, Chat):
             for piece in ("Because ", "it can."):
                 running.mailbox.post(ReplyGrew(request=command.request, text=piece))
@@ -123,8 +123,8 @@ def begins_then(running: RunningHost, monkeypatch: pytest.MonkeyPatch, *then: Me
     """Every question gets the beginning of an answer, and then something else happens."""
     send = running.engine.send
 
-    def answer(command: object) -> None:
-        send(command)  # type: ignore[arg-type]
+    def answer(command: Command) -> None:
+        send(command)
         if isinstance(command, Chat):
             running.mailbox.post(ReplyGrew(request=command.request, text="Because"))
             for message in then or (failed(command.request),):

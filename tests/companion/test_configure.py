@@ -38,7 +38,7 @@ def test_the_mode_changes_with_its_setting_only() -> None:
 def test_no_more_typing_is_kept_than_suggestions_see_or_the_person_allows(
     allowed: int, tokens: int, kept: int
 ) -> None:
-    suggest = SuggestSettings(context_tokens=tokens)  # type: ignore[arg-type]
+    suggest = SuggestSettings.model_validate({"context_tokens": tokens})
     desk = Desk(Settings(context_chars=allowed, suggest=suggest))
     lengths = []
     for _ in range(kept // 8 + 1):

@@ -17,8 +17,9 @@ from engine.cuda.backend import CudaBackend
 from engine.cuda.errors import CudaError
 from engine.cuda.layout import Tuning
 from engine.fp8.model import quantise_model
+from tests.helpers.fake_cuda import CUresult
 from tests.helpers.random_source import RandomSource, tiny_config
-from tests.helpers.simulated_gpu import CUresult, simulated_gpu
+from tests.helpers.simulated_gpu import simulated_gpu
 
 MODEL = quantise_model(RandomSource(tiny_config(layers=1, tied=False)))
 BYTES = st.integers(0, 1 << 40)

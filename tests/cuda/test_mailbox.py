@@ -171,10 +171,11 @@ def test_no_store_changes_a_unit_and_its_number_together(count: int) -> None:
     for number in (1, 2, 3):
         seen = [desk.requests.copy()]
         between_lines(
+            # mypy infers no type for a lambda with a default
             lambda number=number: desk.host.post(  # type: ignore[misc]
                 number, [number * 1000 + i for i in range(count)], number, 9, number, Want.LOGITS
             ),
-            lambda: seen.append(desk.requests.copy()),  # noqa: B023
+            lambda: seen.append(desk.requests.copy()),  # noqa: B023  called in this round only
         )
         seen.append(desk.requests.copy())
         assert len({s.tobytes() for s in seen}) >= 4

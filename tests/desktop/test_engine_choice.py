@@ -82,7 +82,7 @@ def test_how_long_the_kernel_stays_goes_all_the_way_to_the_gpu_and_nowhere_else(
     monkeypatch.setattr("engine.cuda.backend.CudaBackend", backend)
     monkeypatch.setattr("engine.cuda.driver.Context", contextlib.nullcontext)
     devices = devices_with(residency)
-    devices[Device.CUDA](object(), 64)  # type: ignore[arg-type]
+    devices[Device.CUDA](object(), 64)  # type: ignore[arg-type]  # `packed` does not look at it
     assert asked == [residency]
     assert devices[Device.CPU] is DEVICES[Device.CPU]
 

@@ -17,14 +17,17 @@ class CUresult(enum.Enum):
     """The results that tests use, by CUDA's numbers."""
 
     CUDA_SUCCESS = 0
+    CUDA_ERROR_INVALID_VALUE = 1
     CUDA_ERROR_OUT_OF_MEMORY = 2
     CUDA_ERROR_NO_DEVICE = 100
+    CUDA_ERROR_NOT_READY = 600
     CUDA_ERROR_LAUNCH_FAILED = 719
     CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803
+    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
     CUDA_ERROR_UNKNOWN = 999
 
 
-class _Names:
+class Names:
     """Any attribute is its own name: enums whose values do not matter."""
 
     def __getattr__(self, name: str) -> Any:
@@ -35,8 +38,8 @@ class FakeDriver:
     """One device. `failing` maps a call to the result, or the exception, that it ends with."""
 
     CUresult = CUresult
-    CUdevice_attribute = _Names()
-    CUstream_flags = _Names()
+    CUdevice_attribute = Names()
+    CUstream_flags = Names()
 
     def __init__(
         self,

@@ -154,21 +154,21 @@ class WrongAnswer:
 
 
 @dataclass
-class VialGui:
-    """It takes the oldest report for its answer, whatever it is, and waits 0.5 s (util.py, hid_send).
+class Program:
+    """Another program with the keyboard, which lives through `_run` in the bus's time.
 
     What the system tells of it, `FakeOthers` for our side; `opened_at` is the time of its own open.
     """
 
     bus: Bus
     script: Script
-    wrong: list[WrongAnswer] = field(default_factory=list)
-    shifted: int = 0  # answers to an earlier request of its own: what a wrong one leads to
-    right: int = 0
+    wrong: list[WrongAnswer] = field(default_factory=list, init=False)
+    shifted: int = field(default=0, init=False)  # answers to an earlier request of its own
+    right: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.handle = Handle(self.bus)
-        self.handle.notify = self._advance
+        self.handle.notify = self._came
         self.others = FakeOthers()
         self.opened_at = float("inf")
         self._asked_at = float("nan")
@@ -181,8 +181,25 @@ class VialGui:
     def start(self, at: float) -> None:
         self.bus.at(at, self._advance)
 
+    def _run(self) -> Generator[None, None, None]:
+        raise NotImplementedError
+
+    def _came(self) -> None:
+        """The kernel has a report for it."""
+        raise NotImplementedError
+
     def _advance(self) -> None:
         next(self._steps, None)
+
+    def _wait(self, seconds: float) -> Generator[None, None, None]:
+        resume_at = self.bus.now + seconds
+        self.bus.at(resume_at, self._advance)
+        while self.bus.now < resume_at:
+            yield
+
+
+class VialGui(Program):
+    """It takes the oldest report for its answer, whatever it is, and waits 0.5 s (util.py, hid_send)."""
 
     def _run(self) -> Generator[None, None, None]:
         yield from self._begin()
@@ -220,11 +237,8 @@ class VialGui:
             self.others.come = Sign.OPENED
             self.bus.at(self.bus.now + 1.05, self._look_again)
 
-    def _wait(self, seconds: float) -> Generator[None, None, None]:
-        resume_at = self.bus.now + seconds
-        self.bus.at(resume_at, self._advance)
-        while self.bus.now < resume_at:
-            yield
+    def _came(self) -> None:
+        self._advance()
 
     def _take(self) -> None:
         _, answer = self.handle.queue.popleft()

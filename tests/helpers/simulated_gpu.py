@@ -8,7 +8,6 @@ programs, requests, cleared caches) is what the simulated kernel reads. It says 
 from __future__ import annotations
 
 import ctypes
-import enum
 import sys
 import threading
 import time
@@ -32,21 +31,7 @@ from engine.cuda.mailbox_interpreter import KernelEnd, Request
 from engine.cuda.params import Params
 from engine.cuda.shape import REPLY_UNITS, REQUEST_UNITS
 from engine.fp8.model import PackedModel
-
-
-class CUresult(enum.Enum):
-    """The results that occur, by CUDA's numbers."""
-
-    CUDA_SUCCESS = 0
-    CUDA_ERROR_INVALID_VALUE = 1
-    CUDA_ERROR_NOT_READY = 600
-    CUDA_ERROR_LAUNCH_FAILED = 719
-    CUDA_ERROR_INVALID_CLUSTER_SIZE = 912
-
-
-class _Names:
-    def __getattr__(self, name: str) -> Any:
-        return SimpleNamespace(name=name, value=0)
+from tests.helpers.fake_cuda import CUresult, Names
 
 
 class _Launch:
@@ -73,8 +58,8 @@ class SimulatedGpu:
     """
 
     CUresult = CUresult
-    CUdevice_attribute = CUstream_flags = CUfunction_attribute = CUlaunchAttributeID = _Names()
-    CUlimit = CUaccessProperty = _Names()
+    CUdevice_attribute = CUstream_flags = CUfunction_attribute = CUlaunchAttributeID = Names()
+    CUlimit = CUaccessProperty = Names()
     CUlaunchConfig = _Launch
     CUlaunchAttribute = CUstreamAttrValue = _Attribute
     CU_MEMHOSTALLOC_PORTABLE = CU_MEMHOSTALLOC_DEVICEMAP = 1

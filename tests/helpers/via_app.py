@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from firmware_bridge.neighbours import Sign
-from tests.helpers.others import FakeOthers
-from tests.helpers.shared_bus import Answer, Bus, Handle, Script, WrongAnswer
+from tests.helpers.shared_bus import Answer, Program, Script, WrongAnswer
 
 # Seconds, not measured. Each is a few messages between the page, the browser's process for devices and a thread
 # of that. Slow browsers make the moments longer in which a report of ours can be taken.
@@ -34,38 +33,20 @@ _VERSION = 0x01
 
 
 @dataclass
-class ViaApp:
+class ViaApp(Program):
     """See the module. `wrong`: answers that were none, or said something else than the keyboard would have."""
 
-    bus: Bus
-    script: Script
     version: int  # of the VIA protocol that the keyboard speaks
-    wrong: list[WrongAnswer] = field(default_factory=list)
-    shifted: int = 0  # answers to an earlier request of its own
-    right: int = 0
-    as_good: int = 0  # reports of ours that said what the answer would have said
+    as_good: int = field(
+        default=0, init=False
+    )  # reports of ours that said what the answer would have said
 
     def __post_init__(self) -> None:
-        self.handle = Handle(self.bus)
-        self.handle.notify = self._came
-        self.others = FakeOthers()
-        self.opened_at = float("inf")
+        super().__post_init__()
         self._seen: deque[tuple[int, Answer]] = deque()
         self._answer: Answer | None = None
         self._is_waiting = False
         self._page_at = 0.0
-        self._asked_at = float("nan")
-        self._steps = self._run()
-
-    @property
-    def is_open(self) -> bool:
-        return self.others.program is not None
-
-    def start(self, at: float) -> None:
-        self.bus.at(at, self._advance)
-
-    def _advance(self) -> None:
-        next(self._steps, None)
 
     def _run(self) -> Generator[None, None, None]:
         self.handle.open()
@@ -90,12 +71,6 @@ class ViaApp:
             self._judge(request, answer)
         self.handle.close()
         self.others.program = None
-
-    def _wait(self, seconds: float) -> Generator[None, None, None]:
-        resume_at = self.bus.now + seconds
-        self.bus.at(resume_at, self._advance)
-        while self.bus.now < resume_at:
-            yield
 
     def _came(self) -> None:
         """The kernel has a report; the page gets them in this order, later."""

@@ -182,7 +182,7 @@ def test_a_bus_is_closed_only_when_nobody_reads_it(
 ) -> None:
     monkeypatch.setattr(portal_module, "_CALL_S", 30.0 if ends else 0.05)
     bus, may_end, hotkeys = FakeBus(), threading.Event(), PortalHotkeys()
-    hotkeys._bus = bus  # type: ignore[assignment]
+    hotkeys._bus = bus  # type: ignore[assignment]  # what of a bus is used here
     hotkeys._thread = threading.Thread(target=may_end.wait, args=(60,))
     hotkeys._thread.start()
     if ends:
