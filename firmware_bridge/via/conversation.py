@@ -81,6 +81,8 @@ class Conversation:
         self._client: ClientId | None = None
         self._owed: deque[Callable[[bytes], bool]] = deque(maxlen=16)  # answers that may come yet
         self.stats = ConversationStats()
+        # What stood at a path that was to be set back when another program came.
+        self.unfinished: dict[bytes, bytes] = {}
 
     def version(self) -> int:
         """VIA's protocol version, 9 to 13.

@@ -65,7 +65,7 @@ def find_kinds(conversation: Conversation, version: int) -> tuple[Kind, ...]:
 def _exists(conversation: Conversation, kind: Kind) -> bool:
     """An answer proves nothing: firmware may answer for a channel that it lacks. So the speed is changed by
     the smallest step, read, and set back at once. A backlight has no speed; that it overwrites our pattern
-    has to do.
+    has to do. If another program comes before it is set back, the conversation knows what it was.
     """
     value_id = kind.brightness if kind.speed is None else kind.speed
     path = kind.head + bytes((value_id,))
@@ -73,13 +73,22 @@ def _exists(conversation: Conversation, kind: Kind) -> bool:
         before = conversation.get(path, 1)
         if kind.speed is None:
             return True
+        left = conversation.unfinished.get(path)
+        if left is not None and before == _stepped(left):  # still as we had to leave it
+            before = left
+        conversation.unfinished[path] = before
         try:
-            conversation.set(path, bytes((before[0] ^ 1,)))
-            return conversation.get(path, 1)[0] == before[0] ^ 1
+            conversation.set(path, _stepped(before))
+            return conversation.get(path, 1) == _stepped(before)
         finally:
             conversation.set(path, before)
+            del conversation.unfinished[path]
     except (UnhandledError, EchoError):
         return False
+
+
+def _stepped(value: bytes) -> bytes:
+    return bytes((value[0] ^ 1,))
 
 
 class StockBoard(LightBoard):

@@ -18,7 +18,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from firmware_bridge.display.frame import BitmapFrame, TextFrame
@@ -271,10 +271,11 @@ def test_elsewhere_starts_of_the_via_app_that_go_wrong_are_seldom(
 
 
 @pytest.mark.parametrize("tells", [True, False])
-# The same seeds each time: with tells=True about one in a thousand (1351130728, 681378089) still ends with the
-# effect's speed at 129 instead of 128. The cause is not found.
-@settings(max_examples=20, derandomize=True)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32))
+@example(1351130728)  # VIA comes while the speed is tried, before it is set back
+@example(681378089)  # likewise
+@example(77407)  # a single report of VIA's, 5 s after the last, and a question of ours after that
 def test_moods_on_stock_lights_give_way_and_come_back(tells: bool, seed: int) -> None:
     """Our side reads what the board has, and nothing of the other's; their brightness stays theirs."""
     dice = Random(seed)
