@@ -39,14 +39,9 @@ def in_words(text: str) -> str:
 def speech() -> Translate:
     """The person's language; English where the settings or the catalog cannot be read."""
     try:
-        return translation(_language(), Catalog.COMMANDS)
+        return translation(chosen_language(settings_file()), Catalog.COMMANDS)
     except OSError:
         return str
-
-
-@cache
-def _language() -> Language:
-    return chosen_language(settings_file())
 
 
 def chosen_language(file: Path) -> Language:
@@ -89,4 +84,4 @@ def _have_click_speak() -> None:
     """click asks gettext's own domain for its words, in the language of the environment."""
     gettext.bindtextdomain(Catalog.COMMANDS, str(catalogs()))
     gettext.textdomain(Catalog.COMMANDS)
-    os.environ["LANGUAGE"] = _language()
+    os.environ["LANGUAGE"] = chosen_language(settings_file())
