@@ -259,7 +259,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=1000)
-    parser.add_argument("--kernel", choices=("auto", "grid"), default="auto")
+    parser.add_argument("--kernel", choices=("auto", "grid", "panel"), default="auto")
     parser.add_argument("--wait-ms", type=int, default=1000, help="more under compute-sanitizer")
     parser.add_argument("--leases", type=int, default=0)
     parser.add_argument("--prefixes", action="store_true", help="incremental against full")

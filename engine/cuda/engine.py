@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cuda import build, l2, memory, rotary, shape
+from engine.cuda import build, l2, memory, panel_shape, rotary, shape
 from engine.cuda.cluster_shape import CLUSTER, fitting_variant
 from engine.cuda.driver import Context, Grid
 from engine.cuda.errors import KernelTimeoutError, UnsupportedDeviceError
-from engine.cuda.layout import ClusterLayout, GridLayout, Layout, Tuning
+from engine.cuda.layout import ClusterLayout, GridLayout, Layout, PanelLayout, Tuning
 from engine.cuda.mailbox import Mailbox, Reply, Want
 from engine.cuda.params import Params
 from engine.cuda.shape import MAX_TOKENS, Op
@@ -79,7 +79,11 @@ class GpuEngine:
         self._longest_ns = 0  # on the device, of all requests so far
         self._launch_id = 0
         self._loaded: set[int] = set()
-        self._layout = self._cluster_layout(model, kernels) or self._grid_layout(model, kernels)
+        self._layout = (
+            self._cluster_layout(model, kernels)
+            or self._panel_layout(model, kernels)
+            or self._grid_layout(model, kernels)
+        )
         self._params = self._allocate(model)
 
     # ------------------------------------------------------------------ set-up
@@ -101,6 +105,19 @@ class GpuEngine:
         self._function = self._load(variant, kernels, shared)
         fit = self._context.resident_clusters(self._function, CLUSTER, variant.threads, shared)
         return ClusterLayout(variant, fit) if fit >= _LEAST_CLUSTERS else None
+
+    def _panel_layout(self, model: PackedModel, kernels: Path) -> Layout | None:
+        facts = self._context.facts
+        if self._tuning.kernel != "panel":
+            return None
+        variant = panel_shape.fitting_variant(
+            model.config, model.grouping, facts.arch, facts.shared_memory, facts.multiprocessors
+        )
+        if variant is None:
+            return None
+        self._function = self._load(variant, kernels, variant.shared_bytes)
+        fit = self._context.resident_blocks(self._function, variant.threads, variant.shared_bytes)
+        return PanelLayout(variant) if fit >= variant.blocks else None
 
     def _grid_layout(self, model: PackedModel, kernels: Path) -> Layout:
         facts = self._context.facts
@@ -135,7 +152,10 @@ class GpuEngine:
         params.norms = context.upload(model.norms)
         params.final_norm = context.upload(model.final_norm)
         params.rope = context.upload(rotary.table(config, self._max_context, model.rope_factors))
-        self._exchange = {name: 16 * n for name, n in memory.exchange_units(config).items()}
+        if isinstance(self._layout, PanelLayout):
+            self._exchange = panel_shape.exchange_bytes(config)
+        else:
+            self._exchange = {name: 16 * n for name, n in memory.exchange_units(config).items()}
         self._exchange["inbox"] = 16 * (shape.REQUEST_UNITS + 1)
         self._exchange["candidates"] = 16 * self._layout.blocks * (shape.MAX_TOP + 1)
         self._exchange["done"] = self._exchange["abort"] = 128

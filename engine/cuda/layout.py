@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How one model is laid out on one device: which kernel, how many blocks, which program a request gets.
 
-Two kernels. In the grid kernel all blocks work together on each product: any model, any architecture, e4m3
-activations. In the cluster kernel clusters work apart: small models on sm_90, float16 activations. Which one
-serves is decided once, when the model is opened; their numbers differ.
+Three kernels. In the grid kernel all blocks work together on each product: any model, any architecture, e4m3
+activations. In the cluster kernel clusters work apart: small models on sm_90, float16 activations. In the panel
+kernel all blocks work together with warpgroup instructions: large models on sm_90a, float16 activations. Which
+one serves is decided once, when the model is opened; their numbers differ.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import ModelConfig
-from engine.cuda import cluster_schedule, schedule, shape
+from engine.cuda import cluster_schedule, panel_schedule, schedule, shape
 from engine.cuda.build import Variant
 from engine.cuda.cluster_shape import CLUSTER, ClusterVariant
 from engine.cuda.mailbox import Want
+from engine.cuda.panel_shape import WIDTHS, PanelVariant
 from engine.cuda.shape import LAYER_PRODUCTS, MAX_TOKENS, TILE_TOKENS, KernelVariant, Op
 from engine.cuda.validate import validate
 from engine.fp8.quantise import Grouping
@@ -28,7 +30,8 @@ from engine.fp8.quantise import Grouping
 class Tuning:
     """Choices that change speed, never results; `kernel` alone changes numbers.
 
-    `kernel`: "auto" takes the cluster kernel where it can run, "grid" never does.
+    `kernel`: "auto" takes the cluster kernel where it can run and the grid kernel elsewhere; "panel" takes the
+    panel kernel where it can run, "grid" neither.
     """
 
     kernel: str = "auto"
@@ -200,3 +203,36 @@ class ClusterLayout:
         )
         cluster_schedule.validate(self._config, built)
         return built.encode(self.variant)
+
+
+class PanelLayout:
+    """The panel kernel on the blocks of `variant`."""
+
+    cluster: Final = 1
+
+    def __init__(self, variant: PanelVariant) -> None:
+        self._config = variant.config
+        self.variant = variant
+        self.blocks = variant.blocks
+        self.threads = variant.threads
+        self.shared_bytes = variant.shared_bytes
+        self._plans = [(width, every) for width in WIDTHS for every in (False, True)]
+        self.programs = len(self._plans)
+        self.program_units = variant.program_units
+        self.most_tokens = MAX_TOKENS
+
+    def program_for(self, tokens: int, want: Want) -> int:
+        """Index of the program for a request of `tokens` tokens."""
+        width = next(width for width in WIDTHS if tokens <= width)
+        return self._plans.index((width, bool(want & Want.ALL_LOGITS)))
+
+    def encode(self, program: int) -> NDArray[np.int32]:
+        """A program of every block, proven to end.
+
+        Raises:
+            ScheduleError: it is not sound.
+        """
+        width, all_logits = self._plans[program]
+        built = panel_schedule.build(self._config, self.blocks, width=width, all_logits=all_logits)
+        panel_schedule.validate(self._config, built)
+        return built.encode(self.program_units)
