@@ -13,6 +13,7 @@ that took a second to compute waits 20 ms more; an idle link costs 20 short read
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import threading
 import time
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
 
+from firmware_bridge.discovery.candidates import is_vial
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.events import BridgeEvent
 from firmware_bridge.io_thread import DeviceThread
@@ -42,6 +44,7 @@ from firmware_bridge.sleep_clock import SleepClock, system_sleep_clock
 from firmware_bridge.transport.base import Transport
 
 _SHORTEST_READ_S = 0.0001  # `read` wants a timeout above 0
+_LONGEST_READ_S = 60.0  # and a finite one
 
 
 class Link(DeviceThread):
@@ -79,6 +82,7 @@ class Link(DeviceThread):
         self._stats = LinkStats()
         self._capabilities: Capabilities | None = None
         self._nudged = False
+        self._called_back = False
         self._active_at = float("-inf")
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
@@ -130,6 +134,11 @@ class Link(DeviceThread):
         changed = [channel.want(None, now) for channel in channels]
         self._nudge(any(changed))
 
+    def come_back(self) -> None:
+        """Go on after another program: it has the keyboard open no more, says the person. Any thread."""
+        self._called_back = True
+        self._nudge(True)
+
     @property
     def capabilities(self) -> Capabilities | None:
         """Of the keyboard that is ready now."""
@@ -147,8 +156,13 @@ class Link(DeviceThread):
                 self._wake()
 
     def _serve(self, transport: Transport) -> None:
+        options = self._options
+        if is_vial(
+            transport.identity
+        ):  # its GUI takes all that comes while it is idle for its answers
+            options = replace(options, stay_s=math.inf)
         session = Session(
-            transport.report_length, self._ids(), self._seqs, self._output, self._options,
+            transport.report_length, self._ids(), self._seqs, self._output, options,
             self._stats, self._sleep_clock, self._others,
         )  # fmt: skip
         try:
@@ -168,10 +182,13 @@ class Link(DeviceThread):
         if self._nudged:
             self._nudged = False  # before looking, so that a later change wakes the read below
             self._active_at = now
+        if self._called_back:
+            self._called_back = False
+            session.come_back()
         self._look_around(session, now)
         now = self._write(session, transport, now)
         self._reflex.prepare(session.plan)
-        wait_s = session.deadline() - now
+        wait_s = min(session.deadline() - now, _LONGEST_READ_S)
         if not transport.wakeable:
             wait_s = min(wait_s, self._poll_s(now))
         incoming = transport.read(max(wait_s, _SHORTEST_READ_S))
@@ -235,6 +252,6 @@ class Link(DeviceThread):
             self._stats.connections += 1
             self._be_ready()
         elif session.problem is not None and session.problem is not self._problem:
-            paused = session.problem is LinkProblem.OTHER_PROGRAM
+            paused = session.problem in (LinkProblem.OTHER_PROGRAM, LinkProblem.LEFT_OPEN)
             state = LinkState.PAUSED if paused else LinkState.CONNECTING
             self._set_state(state, session.problem, session.advice)

@@ -81,9 +81,7 @@ class Session:
         self._stats = stats
         self._sleep_clock = sleep_clock
         self._slept = sleep_clock()
-        self._quiet = QuietTimes(
-            options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=others
-        )
+        self._quiet = QuietTimes.of(options, others)
         self._phase = _Phase.GREETING
         self._request: Request | None = None
         self._not_before = float("-inf")  # of the next SUBSCRIBE
@@ -201,6 +199,11 @@ class Session:
             self._stats.foreign += 1
             return self._give_way(now) if self._quiet.notice(report, now) else []
 
+    def come_back(self) -> None:
+        """No other program has the keyboard open any more, says the person."""
+        if self._phase is _Phase.PAUSED:
+            self._quiet.forget()
+
     def farewell(self) -> bytes | None:
         """A last report that gives everything back; None if the keyboard has nothing of ours."""
         if self._phase is not _Phase.READY:
@@ -213,18 +216,14 @@ class Session:
         return self._keys.lift_all(now)
 
     def _give_way(self, now: float) -> list[BridgeEvent]:
-        """Say nothing while another program talks; the keyboard takes its parts back after 3 s of that.
-
-        What we have asked may still be answered, but no answer is waited for.
-        """
+        """Say nothing while another program talks; the keyboard takes its parts back after 3 s of that."""
         self._phase = _Phase.PAUSED
         self._request = None
-        self.problem = LinkProblem.OTHER_PROGRAM
-        reason = f"{self._quiet.program} is using the keyboard"
-        self.advice = (
-            f"{reason}. Close it, or wait: Thock goes on when it has been quiet for a while."
-        )
+        is_left = self._quiet.is_left_open
+        self.problem = LinkProblem.LEFT_OPEN if is_left else LinkProblem.OTHER_PROGRAM
+        self.advice = self._quiet.told
         announced, self._announced = self._announced, False
+        reason = f"{self._quiet.program} is using the keyboard"
         return [*self.lift_keys(now), LinkLost(reason)] if announced else []
 
     def _is_over_pause(self, now: float) -> bool:

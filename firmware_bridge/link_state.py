@@ -46,6 +46,9 @@ class LinkProblem(enum.StrEnum):
     INCOMPATIBLE = "the firmware speaks another version of the protocol"
     IN_USE = "another program is using the Thock module of the keyboard"
     OTHER_PROGRAM = "another program is using the keyboard"
+    LEFT_OPEN = (
+        "another program may still have the keyboard open"  # until the person says that it does not
+    )
     UNLOCKING = "the keyboard is being unlocked in Vial"
     NO_LIGHTS = "the firmware of the keyboard lets no program set its lights"
     NO_OPENRGB = "OpenRGB cannot be used"
@@ -92,11 +95,12 @@ class LinkOptions:
     retries: int = 2  # of one frame; after them the keyboard counts as silent
     heartbeat_s: float = 1.0
     busy_retry_s: float = 1.0  # while another client is subscribed
-    # Another program on the interface: silence after one answer of its own, after it opened the keyboard, and
-    # after its last sign.
+    # Another program on the interface: silence after one answer of its own, after it opened the keyboard, after
+    # its last sign, and after that where nobody tells whether VIA or Vial is still open (see `QuietTimes`).
     hush_s: float = 0.25
-    open_hush_s: float = 1.5
+    open_hush_s: float = 1.8
     quiet_s: float = 5.0
+    stay_s: float = 600.0
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try
     backoff_limit_s: float = 8.0

@@ -18,8 +18,9 @@ from importlib import resources
 from typing import Any, Protocol
 
 from firmware_bridge.protocol.frames import is_frame
+from firmware_bridge.texts import Text
 
-UNKNOWN_PROGRAM = "another program"
+UNKNOWN_PROGRAM = Text("another program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Neighbour:
     program: str
     source: str
     answer: bool = True
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,14 @@ class Configurator:
 def load_neighbours() -> tuple[Neighbour, ...]:
     """The rows of neighbours.toml that tell programs by their answers."""
     return tuple(
-        Neighbour(low, high, row["program"], row["source"], row.get("answer", True))
+        Neighbour(
+            low,
+            high,
+            row["program"],
+            row["source"],
+            row.get("answer", True),
+            row.get("stays", False),
+        )
         for row in _rows("row")
         for low, high in [row["first"]]
     )
@@ -70,11 +79,16 @@ def _rows(table: str) -> list[dict[str, Any]]:
 
 def program_of(report: bytes, rows: Iterable[Neighbour]) -> str | None:
     """Whose answer `report` is; None if it is no sign of a program, as our own frames are none."""
+    row = _row_of(report, rows)
+    return None if row is None else row.program
+
+
+def _row_of(report: bytes, rows: Iterable[Neighbour]) -> Neighbour | None:
     if is_frame(report):
         return None  # for another host of ours, and perhaps in VIA form
     for row in rows:
         if report[:1] and row.low <= report[0] <= row.high:
-            return row.program if row.answer else None
+            return row if row.answer else None
     return None
 
 
@@ -108,6 +122,22 @@ class NobodyTells:
         return None
 
 
+class QuietOptions(Protocol):
+    """The times of `QuietTimes`, in seconds."""
+
+    @property
+    def hush_s(self) -> float: ...
+
+    @property
+    def open_hush_s(self) -> float: ...
+
+    @property
+    def quiet_s(self) -> float: ...
+
+    @property
+    def stay_s(self) -> float: ...
+
+
 class QuietTimes:
     """When to be silent for the sake of others. Times in seconds of the caller's clock.
 
@@ -115,6 +145,10 @@ class QuietTimes:
     after an answer of theirs or a look at the list of keyboards, `open_hush_s` after they opened ours. The
     second one within `quiet_s` is a conversation, and so is a program that still has it open when the hush
     ends: silence until `quiet_s` after its last sign, and for as long as it has the keyboard open.
+
+    Where nobody tells how long that is, a program that is often left open and idle (VIA, Vial) keeps us silent
+    for `stay_s` after its last sign, or until `forget`: the person knows whether it was closed. Its first sign
+    counts as its open.
     """
 
     def __init__(
@@ -123,20 +157,49 @@ class QuietTimes:
         quiet_s: float = 5.0,
         rows: Iterable[Neighbour] | None = None,
         *,
-        open_hush_s: float = 1.5,
+        open_hush_s: float = 1.8,
+        stay_s: float = 600.0,
         others: Others | None = None,
     ) -> None:
-        """`open_hush_s` is longer than the 1 s after which Vial looks for keyboards again, opening each."""
+        """`open_hush_s` is longer than the 1 s after which Vial looks for keyboards again, opening each, and
+        than the 1.5 s in which VIA gets to know a keyboard between its first two questions. With the 1 s
+        between two of our SUBSCRIBEs it is shorter than the 3 s after which the keyboard forgets us.
+        """
         self._hush_s = hush_s
         self._quiet_s = quiet_s
         self._open_hush_s = open_hush_s
         self._rows = tuple(load_neighbours() if rows is None else rows)
         self._others = others or NobodyTells()
+        self._stay_s = quiet_s if others is not None else stay_s
         self._last = float("-inf")
         self._must_ask = True  # who has it open: at first, and after each hush for an open
         self.silent_until = float("-inf")
         self.program: str | None = None
         """Who is talking; None while nobody is."""
+        self.is_left_open = False
+        """Whether they may have the keyboard open for as long as they like, and nobody tells."""
+
+    @classmethod
+    def of(cls, options: QuietOptions, others: Others | None) -> QuietTimes:
+        """With the times of `options`."""
+        return cls(
+            options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, stay_s=options.stay_s,
+            others=others,
+        )  # fmt: skip
+
+    def forget(self) -> None:
+        """Nobody else has the keyboard open, says the person."""
+        self.silent_until = float("-inf")
+        self.program = None
+        self.is_left_open = False
+
+    @property
+    def told(self) -> Text:
+        """Who is talking, and what ends our silence, for the person."""
+        program = Text(self.program or UNKNOWN_PROGRAM)
+        if self.is_left_open:
+            return Text("{program} is using the keyboard. Close it, then resume.", program=program)
+        return Text("{program} is using the keyboard. Thock goes on after it.", program=program)
 
     def look(self, now: float) -> bool:
         """Ask the system for signs, before each request; whether a conversation of others begins."""
@@ -163,17 +226,20 @@ class QuietTimes:
 
     def notice(self, report: bytes, now: float) -> bool:
         """A report came that is not for us; whether a conversation of others begins with it."""
-        program = program_of(report, self._rows)
+        row = _row_of(report, self._rows)
         if self._is_talking(now):
             # Vial's answers have no mark of their own. All that comes now keeps us silent.
-            self.program = program if self.program == UNKNOWN_PROGRAM and program else self.program
-            self.silent_until = now + self._quiet_s
+            if row is not None and self._says_more(row):
+                self._begin(row)
+            self.silent_until = now + self._silence_s
             return False
         self.program = None
-        if program is None:
+        self.is_left_open = False
+        if row is None:
             return False
-        if self._met(now, self._hush_s):
-            self.program = program
+        if self._met(now, self._open_hush_s if self._may_stay(row) else self._hush_s):
+            self._begin(row)
+            self.silent_until = now + self._silence_s
         return self.program is not None
 
     def is_over(self, now: float) -> bool:
@@ -182,9 +248,26 @@ class QuietTimes:
             return False
         if self._others.present() is None:
             self.program = None
+            self.is_left_open = False
             return True
         self.silent_until = now + self._quiet_s
         return False
+
+    def _begin(self, row: Neighbour) -> None:
+        self.program = row.program
+        self.is_left_open = self._may_stay(row)
+
+    def _may_stay(self, row: Neighbour) -> bool:
+        return row.stays and self._stay_s > self._quiet_s
+
+    def _says_more(self, row: Neighbour) -> bool:
+        """Whether `row` tells more of the conversation than is known."""
+        is_unknown = self.program == UNKNOWN_PROGRAM
+        return is_unknown or (self._may_stay(row) and not self.is_left_open)
+
+    @property
+    def _silence_s(self) -> float:
+        return self._stay_s if self.is_left_open else self._quiet_s
 
     def _is_talking(self, now: float) -> bool:
         return self.program is not None and now < self.silent_until

@@ -10,5 +10,5 @@ from app.commands.companion import tell
 
 @click.command()
 def command() -> None:
-    """Read keys again after a pause."""
+    """Read keys again, after a pause or when another program no longer has the keyboard open."""
     tell("resume")

@@ -107,6 +107,8 @@ def command(
             runtime=runtime_folder(),
             make_keyboard=keyboards.heard_by,
             keyboard_name=lambda: keyboards.name,
+            keyboard_away=lambda: keyboards.away,
+            keyboard_back=keyboards.come_back,
             store=store,
             overrides=overrides,
             engine_argv=_engine_argv(engine),
@@ -170,8 +172,9 @@ def _open_keyboard(
     with any_keyboard(lights, "" if chosen == "auto" else chosen, note) as make:
         keyboard = make(listener)
         yield OpenKeyboard(
-            keyboard, lambda: newest[0].identity.product if newest else "", keyboard.configure
-        )
+            keyboard, lambda: newest[0].identity.product if newest else "", keyboard.configure,
+            lambda: keyboard.away, keyboard.come_back,
+        )  # fmt: skip
 
 
 def _log_to_file(say: Callable[[str], None]) -> None:

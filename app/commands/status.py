@@ -38,14 +38,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 def described(state: dict[str, Any]) -> str:
     """The state in aligned lines."""
-    board = state["keyboard"]
     latency, detail = state["latency_ms"], state["engine_detail"]
     engine = Text(state["engine"])
     rows = (
         (Text("mode"), Text(state["mode"])),
         (Text("profile"), state["profile"]),
         (Text("does"), _does(state)),
-        (Text("keyboard"), Text("none") if board is None else _board(board)),
+        (Text("keyboard"), _keyboard(state)),
         (
             Text("engine"),
             Text("{state}: {reason}", state=engine, reason=as_text(detail)) if detail else engine,
@@ -71,6 +70,13 @@ def _does(state: dict[str, Any]) -> Text:
     if left is None:
         return Text("paused")
     return Text("paused, {count} min left", count=max(round(left / 60), 1))
+
+
+def _keyboard(state: dict[str, Any]) -> Text:
+    if state["keyboard_away"]:
+        return as_text(state["keyboard_away"])
+    board = state["keyboard"]
+    return Text("none") if board is None else _board(board)
 
 
 def _board(board: dict[str, Any]) -> Text:

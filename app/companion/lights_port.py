@@ -14,12 +14,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
+from app.companion.away import Away
 from app.settings import LightsSettings
 from firmware_bridge.display.frame import DisplayFrame
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.lights.overlay import LightOverlay
 from firmware_bridge.link import Link
 from firmware_bridge.link_reflex import Reflex
+from firmware_bridge.link_state import LinkProblem
 from firmware_bridge.protocol.messages import Offer, Status
 from firmware_bridge.via.stock_lights import StockLights
 
@@ -110,6 +112,24 @@ class AnyKeyboard:
             if self._stock is not None:
                 self._stock.resume()
             self._spread()
+
+    @property
+    def away(self) -> Away | None:
+        """Set while another program has the keyboard."""
+        for part in (self._link, self._stock):
+            if part is None:
+                continue
+            problem = part.problem
+            if problem in (LinkProblem.OTHER_PROGRAM, LinkProblem.LEFT_OPEN):
+                return Away(part.advice, problem is LinkProblem.LEFT_OPEN)
+        return None
+
+    def come_back(self) -> None:
+        """No other program has the keyboard open any more, says the person."""
+        self._link.come_back()
+        stock = self._stock
+        if stock is not None:
+            stock.come_back()
 
     def show(self, frame: DisplayFrame, offer: Offer | None = None) -> None:
         self._link.show(frame, offer)

@@ -194,7 +194,8 @@ class StateReport(_Message):
     """The companion's state without content.
 
     `paused_s`: seconds until it resumes by itself; null: never, or not paused. `profile` is empty while none
-    holds; somebody chose it, or it fits.
+    holds; somebody chose it, or it fits. `keyboard_away` tells which other program has the keyboard;
+    `is_left_open`: for as long as nobody sends Resume.
     """
 
     mode: ModeName
@@ -211,6 +212,8 @@ class StateReport(_Message):
     latency_ms: float | None
     profile: str = ""
     is_profile_chosen: bool = False
+    keyboard_away: Told = ""
+    is_left_open: bool = False
 
 
 class Status(_Message):

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import base64
 
+from app.companion.away import Away
 from app.companion.state import CompanionState
+from app.i18n import adopted
 from app.ipc.messages import (
     BitmapScreen,
     Board,
@@ -26,6 +28,7 @@ def state_report(
     paused_s: float | None,
     profile: str = "",
     is_profile_chosen: bool = False,
+    away: Away | None = None,
 ) -> StateReport:
     """Without content. `keyboard` is the product name; the rest as in StateReport."""
     latency = state.latency
@@ -44,6 +47,8 @@ def state_report(
         latency_ms=None if latency is None else latency.milliseconds,
         profile=profile,
         is_profile_chosen=is_profile_chosen,
+        keyboard_away=adopted("" if away is None else away.reason),
+        is_left_open=away is not None and away.until_resumed,
     )
 
 

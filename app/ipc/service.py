@@ -52,7 +52,7 @@ class IpcService:
             case m.Pause(minutes=minutes):
                 host.pauses.pause(minutes)
             case m.Resume():
-                host.pauses.resume()
+                host.resume()
             case m.SetMode(mode=mode):
                 host.set_mode(mode)
             case m.SetProfile(name=name):
@@ -144,7 +144,12 @@ def _event(topic: m.Topic, state: HostState) -> m.Event | None:
 
 def _report(state: HostState) -> m.StateReport:
     return state_report(
-        state.companion, state.keyboard, state.paused_s, state.profile, state.is_profile_chosen
+        state.companion,
+        state.keyboard,
+        state.paused_s,
+        state.profile,
+        state.is_profile_chosen,
+        state.away,
     )
 
 

@@ -78,7 +78,9 @@ class Notifier:
         if not state.settings.general.notifications:
             return
         tr = self._translator(state)
-        if lost_keyboard:
+        if lost_keyboard and state.away is not None:
+            self._notify("Thock", told(tr, state.away.reason))
+        elif lost_keyboard:
             self._notify("Thock", tr("The keyboard is gone"))
         if lost_engine:
             self._notify(tr("The model has stopped"), told(tr, companion.engine_detail))

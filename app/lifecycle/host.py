@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
+from app.companion.away import Away
 from app.companion.messages import (
     Ask,
     CancelReply,
@@ -51,6 +52,12 @@ class HostState:
     paused_s: float | None = None
     profile: str = ""
     is_profile_chosen: bool = False
+    away: Away | None = None
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether `CompanionHost.resume` does something."""
+        return self.companion.is_paused or (self.away is not None and self.away.until_resumed)
 
 
 Listener = Callable[[HostState], None]
@@ -69,13 +76,19 @@ class CompanionHost:
         keyboard_name: Callable[[], str],
         show_page: Callable[[str], None],
         quit_: Callable[[], None],
+        keyboard_away: Callable[[], Away | None] = lambda: None,
+        keyboard_back: Callable[[], None] = lambda: None,
     ) -> None:
-        """`overrides` hold over the stored settings, until somebody changes the same ones."""
+        """`overrides` hold over the stored settings, until somebody changes the same ones. `keyboard_away` and
+        `keyboard_back` are `away` and `come_back` of the keyboard.
+        """
         self._post = post
         self._engine = engine
         self._store = store
         self._overrides = dict(overrides)
         self._keyboard_name = keyboard_name
+        self._keyboard_away = keyboard_away
+        self._keyboard_back = keyboard_back
         self._listeners: tuple[Listener, ...] = ()
         self._lock = threading.Lock()  # held while the file is written
         self._place_lock = threading.Lock()  # never held for long
@@ -100,6 +113,7 @@ class CompanionHost:
         return HostState(
             companion, self.settings, self._keyboard_name(), self.pauses.left_s, self._profile or "",
             self._chosen_profile is not None and self._chosen_profile == self._profile,
+            self._keyboard_away(),
         )  # fmt: skip
 
     def listen(self, listener: Listener) -> None:
@@ -146,10 +160,15 @@ class CompanionHost:
             self._follow_profile()
         self._tell()
 
+    def resume(self) -> None:
+        """The person wants to go on: after a pause, and after another program had the keyboard."""
+        self.pauses.resume()
+        self._keyboard_back()
+
     def toggle_pause(self) -> None:
-        state = self._companion
-        if state is not None and state.is_paused:
-            self.pauses.resume()
+        state = self.state
+        if state is not None and state.waits_for_person:
+            self.resume()
         else:
             self.pauses.pause()
 

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 
+from app.companion.away import Away
 from app.companion.lights_port import Listener
 from app.companion.run import StartableKeyboard
 from app.lifecycle.host import HostState
@@ -30,11 +31,16 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OpenKeyboard:
-    """One way to a keyboard, not started yet. `name` is its product name, once there is one."""
+    """One way to a keyboard, not started yet. `name` is its product name, once there is one.
+
+    `away` and `come_back`: as those of `AnyKeyboard`.
+    """
 
     port: StartableKeyboard
     name: Callable[[], str]
     configure: Callable[[LightsSettings], None]
+    away: Callable[[], Away | None] = lambda: None
+    come_back: Callable[[], None] = lambda: None
 
 
 Open = Callable[[str, LightsSettings, Listener], AbstractContextManager[OpenKeyboard]]
@@ -73,6 +79,18 @@ class KeyboardSwitch:
         """The product name of the keyboard; empty when there is none."""
         now = self._now
         return "" if now is None else now.name()
+
+    @property
+    def away(self) -> Away | None:
+        """Set while another program has the keyboard."""
+        now = self._now
+        return None if now is None else now.away()
+
+    def come_back(self) -> None:
+        """No other program has it open any more, says the person."""
+        now = self._now
+        if now is not None:
+            now.come_back()
 
     def start(self) -> None:
         """Begin to search. Raises what opening the first keyboard raises."""

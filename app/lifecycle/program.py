@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.companion.away import Away
 from app.companion.core import Companion, Mailbox, Subscriber
 from app.companion.own_files import OwnFiles
 from app.companion.run import StartableKeyboard
@@ -51,6 +52,8 @@ class ProgramOptions:
     runtime: Path
     make_keyboard: MakeKeyboard
     keyboard_name: Callable[[], str]
+    keyboard_away: Callable[[], Away | None]
+    keyboard_back: Callable[[], None]
     store: SettingsStore
     overrides: Changes
     engine_argv: Sequence[str]
@@ -123,6 +126,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         host = CompanionHost(
             mailbox.post, switch, options.store, options.overrides,
             keyboard_name=options.keyboard_name, show_page=window.show, quit_=stop.set,
+            keyboard_away=options.keyboard_away, keyboard_back=options.keyboard_back,
         )  # fmt: skip
         for problem in host.problems:
             options.say(Text("{path}: {problem}", path=options.store.path, problem=problem.told))

@@ -40,7 +40,8 @@ class CompanionView:
 
     `keyboard` is its name, empty while none is connected. `engine` is a value of
     `engine.client.EngineState`, `trouble` what went wrong last. `paused_s`: seconds until it resumes by
-    itself, None if never. `latency_ms`: from the last key to its answer.
+    itself, None if never. `latency_ms`: from the last key to its answer. `away` tells which other program has
+    the keyboard, `is_left_open` that it does until the person resumes.
     """
 
     presence: Presence = Presence.AWAY
@@ -54,11 +55,18 @@ class CompanionView:
     board: BoardShape | None = None
     paused_s: float | None = None
     latency_ms: float | None = None
+    away: str = ""
+    is_left_open: bool = False
 
     @property
     def is_busy(self) -> bool:
         """An answer is under way."""
         return self.status in (Status.THINKING, Status.STREAMING)
+
+    @property
+    def waits_for_person(self) -> bool:
+        """Whether the person can resume."""
+        return self.is_paused or self.is_left_open
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ def view_of(state: StateReport) -> CompanionView:
         mode=state.mode.value,
         status=Status[state.status.upper()],
         is_paused=state.is_paused,
+        away=state.keyboard_away,
+        is_left_open=state.is_left_open,
         engine=state.engine,
         trouble=state.error or state.engine_detail,
         model=state.model,

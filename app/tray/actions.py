@@ -43,7 +43,7 @@ class TrayActions:
             case Action.PAUSE | Action.PAUSE_15 | Action.PAUSE_60:
                 host.pauses.pause(MINUTES_OF[action])
             case Action.RESUME:
-                host.pauses.resume()
+                host.resume()
             case Action.LOAD_MODEL:
                 host.load_model()
             case Action.UNLOAD_MODEL:

@@ -110,7 +110,7 @@ def menu(state: HostState, tr: Translate) -> tuple[Row, ...]:
 def shape(state: HostState) -> Shape:
     """What the icon says: what needs the person comes first."""
     companion = state.companion
-    if companion.is_paused:
+    if state.waits_for_person:
         return Shape.PAUSED
     if companion.engine is EngineState.FAILED or companion.error:
         return Shape.TROUBLE
@@ -131,6 +131,8 @@ def tooltip(state: HostState, tr: Translate) -> str:
 def keyboard_text(state: HostState, tr: Translate) -> str:
     """Name and display of the keyboard."""
     board = state.companion.keyboard
+    if state.away is not None:
+        return shortened(told(tr, state.away.reason), _ROW_CHARS)
     if board is None:
         return tr("No keyboard")
     name = shortened(told(tr, state.keyboard) or tr("Keyboard"), _ROW_CHARS)
@@ -191,7 +193,7 @@ def _profiles(state: HostState, tr: Translate) -> tuple[Row, ...]:
 
 
 def _pause(state: HostState, tr: Translate) -> Row:
-    if state.companion.is_paused:
+    if state.waits_for_person:
         return Row(tr("Resume"), Action.RESUME)
     return Row(
         tr("Pause"),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from firmware_bridge.errors import BridgeError
 from firmware_bridge.neighbours import QuietTimes
+from firmware_bridge.texts import Text
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.protocol import UNHANDLED, VIA_VERSIONS, Command, check_request
 from firmware_bridge.via.viable import ClientId, ClientIdInvalidError, ViableError
@@ -185,6 +186,20 @@ class Conversation:
         report = self._transport.read(max(wait_s, _SHORTEST_READ_S))
         if report is not None and self._foreign(report):
             raise OtherProgramError(self._quiet.program or "")
+
+    @property
+    def told(self) -> Text:
+        """Which other program talks, and what ends our silence, for the person."""
+        return self._quiet.told
+
+    @property
+    def is_left_open(self) -> bool:
+        """Whether only the person knows how long the other program has the keyboard open."""
+        return self._quiet.is_left_open
+
+    def come_back(self) -> None:
+        """It has it open no more, says the person."""
+        self._quiet.forget()
 
     @property
     def silent_until(self) -> float:

@@ -8,12 +8,14 @@ shown, at the end, before the computer sleeps, and after a crash at the next sta
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from firmware_bridge.discovery.candidates import is_vial
 from firmware_bridge.errors import BridgeError
 from firmware_bridge.events import BridgeEvent, LinkLost, LinkReady
 from firmware_bridge.io_thread import DeviceThread
@@ -26,6 +28,7 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.sleep_clock import NAP_S, SleepClock, system_sleep_clock
+from firmware_bridge.texts import Text
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.conversation import (
@@ -54,9 +57,10 @@ class StockLightsOptions:
     answer_s: float = 0.5
     poll_s: float = 0.05  # the longest read where a read cannot be ended from outside
     unlock_check_s: float = 2.0  # while the person unlocks the keyboard in Vial
-    hush_s: float = 0.25  # these three: see `QuietTimes`
-    open_hush_s: float = 1.5
+    hush_s: float = 0.25  # these four: see `QuietTimes`
+    open_hush_s: float = 1.8
     quiet_s: float = 5.0
+    stay_s: float = 600.0
     search_s: float = 1.0  # while no device is there
     backoff_first_s: float = 0.5  # doubles with every failed try
     backoff_limit_s: float = 8.0
@@ -96,6 +100,7 @@ class StockLights(DeviceThread):
         self._shown: LightOverlay | None = None  # None: not known
         self._free_at = float("-inf")
         self._slept = 0.0  # by the sleep clock, at the last turn
+        self._called_back = False
 
     def set_lights(self, overlay: LightOverlay) -> None:
         """Show the nearest thing to `overlay` that the board can do.
@@ -129,6 +134,11 @@ class StockLights(DeviceThread):
             self._suspended = False
         self._wake()
 
+    def come_back(self) -> None:
+        """As `Link.come_back`."""
+        self._called_back = True
+        self._wake()
+
     def _set_shown(self, overlay: LightOverlay | None) -> None:
         with self._changed:
             self._shown = overlay
@@ -155,9 +165,9 @@ class StockLights(DeviceThread):
 
     def _follow(self, transport: Transport) -> None:
         options = self._options
-        quiet = QuietTimes(
-            options.hush_s, options.quiet_s, open_hush_s=options.open_hush_s, others=self._others
-        )
+        if is_vial(transport.identity):  # as in `Link`
+            options = replace(options, stay_s=math.inf)
+        quiet = QuietTimes.of(options, self._others)
         conversation = Conversation(
             transport, answer_s=options.answer_s, quiet=quiet, clock=self._clock
         )
@@ -214,16 +224,22 @@ class StockLights(DeviceThread):
         """Say nothing until the other program or the unlocking has ended; then all is read anew."""
         was_ready = self._state is LinkState.READY
         if isinstance(reason, OtherProgramError):
-            problem, advice = LinkProblem.OTHER_PROGRAM, f"{reason}. Close it, or wait."
+            problem, advice = LinkProblem.OTHER_PROGRAM, conversation.told
+            if conversation.is_left_open:
+                problem = LinkProblem.LEFT_OPEN
         else:
-            problem, advice = LinkProblem.UNLOCKING, ""
+            problem, advice = LinkProblem.UNLOCKING, Text("")
+        self._called_back = False
         self._set_state(LinkState.PAUSED, problem, advice)
         if was_ready:
             _log.info("lights paused: %s", reason)
             self._tell(LinkLost(str(reason)))
         until = self._clock() + self._options.unlock_check_s
         while not self._stopping.is_set():
-            if problem is LinkProblem.OTHER_PROGRAM:
+            if problem is not LinkProblem.UNLOCKING:
+                if self._called_back:
+                    self._called_back = False
+                    conversation.come_back()
                 until = conversation.silent_until
             left_s = until - self._clock()
             if left_s <= 0:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,7 @@ from firmware_bridge.neighbours import (
     program_of,
 )
 from firmware_bridge.protocol.frames import MAGIC, FrameType
-from firmware_bridge.transport.base import Transport
+from firmware_bridge.transport.base import DeviceIdentity, Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from tests.helpers.others import FakeOthers
 from tests.helpers.session_lab import SessionLab, lose, ready_lab
@@ -30,6 +31,7 @@ from tests.helpers.waiting import wait_until
 VIA_VERSION = b"\x01\x00\x0c".ljust(32, b"\0")
 KEYMAP = b"\x12\x00\x00\x1c".ljust(32, b"\4")
 UNKNOWN = b"\x90".ljust(32, b"\7")
+LIGHTS_PROGRAM = b"\x21".ljust(32, b"\0")
 
 
 def test_every_row_of_the_map_has_a_source_and_no_byte_has_two_owners() -> None:
@@ -61,7 +63,7 @@ def test_no_report_is_nobodys() -> None:
 
 
 def test_one_question_is_a_hush_and_two_are_a_conversation() -> None:
-    quiet = QuietTimes(hush_s=0.25, quiet_s=5)
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, others=FakeOthers())
     assert not quiet.notice(VIA_VERSION, 10)
     assert quiet.silent_until == 10.25
     assert quiet.program is None
@@ -75,6 +77,34 @@ def test_one_question_is_a_hush_and_two_are_a_conversation() -> None:
     assert not quiet.notice(UNKNOWN, 24)
     assert quiet.silent_until == 23
     assert quiet.program is None
+
+
+def test_where_nobody_tells_what_may_be_left_open_is_left_alone_until_the_person_says_so() -> None:
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, open_hush_s=1.8, stay_s=600)
+    assert not quiet.notice(VIA_VERSION, 10)
+    assert quiet.silent_until == 11.8  # VIA may take 1.5 s to its second question
+    assert quiet.notice(KEYMAP, 11.5)
+    assert quiet.is_left_open
+    assert quiet.told == "VIA is using the keyboard. Close it, then resume."
+    assert not quiet.notice(UNKNOWN, 400)
+    assert not quiet.is_over(999.9)
+    quiet.forget()
+    assert quiet.is_over(999.9)
+    assert quiet.silent_until < 0
+    assert not quiet.is_left_open
+
+
+def test_where_nobody_tells_a_program_that_only_sends_is_waited_for() -> None:
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, stay_s=600)
+    assert not quiet.notice(LIGHTS_PROGRAM, 10)
+    assert quiet.silent_until == 10.25
+    assert quiet.notice(LIGHTS_PROGRAM, 11)
+    assert (quiet.is_left_open, quiet.silent_until) == (False, 16)
+    assert quiet.told == "SignalRGB is using the keyboard. Thock goes on after it."
+    assert not quiet.notice(KEYMAP, 12)  # another one came
+    assert (quiet.program, quiet.is_left_open, quiet.silent_until) == ("VIA", True, 612)
+    assert not quiet.notice(LIGHTS_PROGRAM, 13)
+    assert quiet.program == "VIA"
 
 
 def test_a_look_at_the_list_of_keyboards_is_a_short_hush() -> None:
@@ -157,8 +187,8 @@ def test_the_link_falls_silent_lifts_keys_and_says_who_it_is() -> None:
     released, lost = lab.events
     assert isinstance(released, KeyReleased)
     assert lost == LinkLost("VIA is using the keyboard")
-    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
-    assert "VIA is using the keyboard" in lab.session.advice
+    assert lab.session.problem is LinkProblem.LEFT_OPEN
+    assert lab.session.advice == "VIA is using the keyboard. Close it, then resume."
     lab.output.show(TextFrame(("newer",)), lab.now)
     lab.run(4.9)
     assert lab.sent == []
@@ -175,14 +205,19 @@ def test_keys_that_come_in_the_pause_are_not_handed_on() -> None:
     assert lab.events == []
 
 
-def test_the_link_goes_on_when_it_has_been_quiet() -> None:
+@pytest.mark.parametrize("ends", ["by itself", "when the person says so"])
+def test_the_link_goes_on(ends: str) -> None:
     lab = paused_lab()
     lab.events.clear()
-    lab.run(3)
+    lab.run(300, step_s=1)
     lab.give(UNKNOWN)  # within the conversation
-    lab.run(4.9)
+    lab.run(599.9, step_s=1)
     assert lab.sent == []
-    lab.run(0.2)
+    if ends == "by itself":
+        lab.run(0.2)
+    else:
+        lab.session.come_back()
+        lab.settle()
     (event,) = lab.events
     assert isinstance(event, LinkReady)
     assert lab.session.ready
@@ -237,7 +272,7 @@ def test_nothing_is_sent_from_the_moment_that_somebody_opens_the_keyboard() -> N
     lab.sent.clear()
     others.come, others.program = Sign.OPENED, "vial"
     lab.output.lights.want(LightOverlay(Rgb(1, 2, 3)), lab.now)
-    lab.run(1.6)
+    lab.run(1.9)
     assert lab.sent == []
     released, lost = lab.events
     assert isinstance(released, KeyReleased)
@@ -276,12 +311,13 @@ def test_one_search_by_another_program_only_delays_the_next_frame() -> None:
     lab.events.clear()
     lab.give(VIA_VERSION)
     lab.output.show(TextFrame(("mine",)), lab.now)
-    lab.run(0.24)
+    lab.run(1.79)
     assert lab.sent == []
     lab.run(0.02)
     assert lab.sent
     assert lab.events == []
     assert lab.session.ready
+    assert lab.core.subscribed
 
 
 def test_a_request_without_answer_is_not_repeated_into_a_conversation() -> None:
@@ -302,9 +338,10 @@ def test_before_hello_was_answered_the_link_gives_way_too() -> None:
     lab.give(VIA_VERSION)
     lab.give(KEYMAP)
     assert lab.events == []
-    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    assert lab.session.problem is LinkProblem.LEFT_OPEN
     lab.to_keyboard = lambda report: [report]
-    lab.run(5.1)
+    lab.session.come_back()
+    lab.run(0.1)
     assert lab.session.ready
     assert [frame.type for frame in lab.sent[:2]] == [FrameType.HELLO, FrameType.HELLO]
 
@@ -320,19 +357,32 @@ class Overheard(WrappedTransport):
         return self.heard.popleft() if self.heard else super().read(timeout_s)
 
 
-def test_a_running_link_is_paused_and_comes_back() -> None:
+class OverheardVial(Overheard):
+    @property
+    def identity(self) -> DeviceIdentity:
+        return replace(super().identity, serial="vial:f64c2b3c")
+
+
+@pytest.mark.parametrize("ends", ["by itself", "when the person says so", "never on Vial boards"])
+def test_a_running_link_is_paused_and_comes_back(ends: str) -> None:
     keyboard = VirtualKeyboard()
-    transport = Overheard(VirtualTransport(keyboard))
+    kind = OverheardVial if "Vial" in ends else Overheard
+    transport = kind(VirtualTransport(keyboard))
     events: list[BridgeEvent] = []
-    link = Link(lambda: transport, events.append, options=LinkOptions(quiet_s=0.3))
+    stay_s = 100.0 if ends == "when the person says so" else 0.4
+    options = LinkOptions(quiet_s=0.3, stay_s=stay_s)
+    link = Link(lambda: transport, events.append, options=options)
     link.start()
     try:
         assert link.wait_for(LinkState.READY, 10)
         transport.heard.extend((VIA_VERSION, KEYMAP))
         transport.wake()
         assert link.wait_for(LinkState.PAUSED, 10)
-        assert link.problem is LinkProblem.OTHER_PROGRAM
+        assert link.problem is LinkProblem.LEFT_OPEN
         assert link.advice.startswith("VIA is using the keyboard")
+        if ends != "by itself":
+            assert not link.wait_for(LinkState.READY, 1)
+            link.come_back()
         assert link.wait_for(LinkState.READY, 10)
         assert link.problem is None
         wait_until(lambda: len(events) == 3)

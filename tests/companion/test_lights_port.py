@@ -253,3 +253,20 @@ def test_openrgb_is_spoken_to_on_this_computer_only(host: str) -> None:
     with pytest.raises(ValueError, match="openrgb_host"):
         LightsSettings(openrgb_host=host)
     LightsSettings(openrgb_host="localhost")
+
+
+def test_it_tells_that_another_program_has_the_keyboard_and_comes_back_when_told(
+    desk: Desk,
+) -> None:
+    keyboard = desk.keyboard(STOCK)
+    wait_until(lambda: desk.heard == ["L"])
+    assert keyboard.away is None
+    desk.via.overhear(b"\x01\0\x0c", b"\x11\4")
+    wait_until(lambda: desk.heard == ["L", "-"])
+    away = keyboard.away
+    assert away is not None
+    assert away.until_resumed
+    assert away.reason == "VIA is using the keyboard. Close it, then resume."
+    keyboard.come_back()
+    wait_until(lambda: desk.heard == ["L", "-", "L"])
+    assert keyboard.away is None

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 
 from app.choices import Choices
+from app.companion.away import Away
 from app.companion.core import Companion, Mailbox
 from app.companion.messages import EngineChanged
 from app.config.store import SettingsStore
@@ -62,6 +63,7 @@ class RunningHost:
         self.engine = SwitchedEngine([])
         self.pages: list[str] = []
         self.quits = 0
+        self.away: Away | None = None  # another program has the keyboard
         models = ModelStore(folder / "models")
         choices = Choices(models, folder / "personas")
         self.store = SettingsStore(folder / "settings.toml", choices)
@@ -74,6 +76,8 @@ class RunningHost:
             keyboard_name=lambda: "Test board",
             show_page=self.pages.append,
             quit_=self._quit,
+            keyboard_away=lambda: self.away,
+            keyboard_back=self._come_back,
         )  # fmt: skip
         self.companion = Companion(
             self.mailbox, self.keyboard, self.engine, self.host.settings, time.monotonic
@@ -101,6 +105,9 @@ class RunningHost:
         self.host.close()
         self.companion.stop()
         self.switch.close()
+
+    def _come_back(self) -> None:
+        self.away = None
 
     def hear(self, event: BridgeEvent) -> None:
         """An event of the keyboard."""

@@ -23,6 +23,7 @@ from engine.messages import Device
 from firmware_bridge.discovery.candidates import Caution
 from firmware_bridge.discovery.caution import load_caution_list
 from firmware_bridge.discovery.detect import Finding
+from firmware_bridge.neighbours import load_neighbours
 from firmware_bridge.protocol.messages import Status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,6 +76,7 @@ def told_texts() -> set[str]:
     }
     names |= {status.name.lower() for status in Status}
     names |= {caution.value for caution in Caution}
+    names |= {row.program for row in load_neighbours() if row.program.startswith("a ")}
     return ours | boards | names | {os.strerror(number) for number in SYSTEM_ERRORS}
 
 

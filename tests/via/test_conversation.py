@@ -123,7 +123,7 @@ def test_an_echo_is_told_from_a_value(size: int) -> None:
 
 def test_nothing_is_said_while_another_program_talks() -> None:
     lab = ViaLab(board())
-    talk = Conversation(lab.transport, quiet=QuietTimes(0.01, 0.2))
+    talk = Conversation(lab.transport, quiet=QuietTimes(0.01, 0.2, stay_s=0.2))
     answers = [bytes((0x12, 0, offset, 28)).ljust(32, b"\0") for offset in (0, 28)]
     lab.transport._queue.extend(answers)
     with pytest.raises(OtherProgramError, match="VIA is using the keyboard") as caught:

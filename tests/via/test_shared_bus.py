@@ -314,6 +314,9 @@ def test_moods_on_stock_lights_give_way_and_come_back(tells: bool, seed: int) ->
         while program.is_open:
             bus.sleep(1)
         bus.sleep(6)
+        while transport.read(0.001) is not None:
+            pass  # what the other program was told
+        conversation.come_back()
         assert moods is not None
         moods.give_back()
     assert paused

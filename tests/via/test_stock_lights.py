@@ -201,8 +201,8 @@ def test_another_program_is_left_alone_and_its_settings_stay(desk: LightsDesk) -
     wait_until(lambda: lights._shown == BLUE)
     desk.overhear(b"\x01\0\x0c", b"\x11\4")
     assert lights.wait_for(LinkState.PAUSED, 10)
-    assert lights.problem is LinkProblem.OTHER_PROGRAM
-    assert "VIA is using the keyboard" in lights.advice
+    assert lights.problem is LinkProblem.LEFT_OPEN
+    assert lights.advice == "VIA is using the keyboard. Close it, then resume."
     wait_until(lambda: LinkLost("VIA is using the keyboard") in desk.events)
     count = len(desk.peer.writes)
     lights.set_lights(RED)
@@ -212,6 +212,18 @@ def test_another_program_is_left_alone_and_its_settings_stay(desk: LightsDesk) -
     assert len(desk.peer.writes) == count
     assert desk.lights().wait_for(LinkState.READY, 10)
     assert desk.hue() == HUE_OWN
+
+
+def test_it_goes_on_when_the_person_says_so(desk: LightsDesk) -> None:
+    lights = desk.lights()
+    lights.set_lights(BLUE)
+    wait_until(lambda: lights._shown == BLUE)
+    desk.overhear(b"\x01\0\x0c", b"\x11\4")
+    assert lights.wait_for(LinkState.PAUSED, 10)
+    assert not lights.wait_for(LinkState.READY, 0.5)
+    lights.come_back()
+    assert lights.wait_for(LinkState.READY, 10)
+    wait_until(lambda: lights._shown == BLUE)
 
 
 def test_it_goes_on_when_the_program_has_closed_the_keyboard(desk: LightsDesk) -> None:

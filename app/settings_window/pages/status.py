@@ -93,14 +93,16 @@ class StatusPage(PageView):
         self.mode.setEnabled(is_here)
         self.copy.setEnabled(is_here)
         for pause in self.pauses:
-            pause.setVisible(not view.is_paused)
+            pause.setVisible(not view.waits_for_person)
             pause.setEnabled(is_here)
-        self.resume.setVisible(view.is_paused)
+        self.resume.setVisible(view.waits_for_person)
 
     def _keyboard_text(self, tr: Translate) -> str:
         view = self.tools.bridge.view
         if view.presence is Presence.AWAY:
             return tr("Thock does not run.")
+        if view.away:
+            return told(tr, view.away)
         if view.keyboard:
             return tr("Keyboard: {name}").format(name=told(tr, view.keyboard))
         return tr("No keyboard is connected.")
