@@ -103,6 +103,8 @@ def test_incremental_equals_full_bit_for_bit(
     engine.run(tokens, 0, want=Want.ALL_LOGITS)
     full = engine.logits(len(tokens))
     for prefix in (1, 5, 8, 31, 32, 33, 64, 100, len(tokens) - 8, len(tokens) - 1):
+        if prefix >= len(tokens):
+            continue  # fewer tokens fit one request of this shape
         engine.run(tokens[:prefix], 0)
         engine.run(tokens[prefix:], prefix, want=Want.LOGITS)
         assert np.array_equal(engine.logits(1)[0], full[-1]), prefix
