@@ -34,7 +34,11 @@ def _executable(options: tuple[str, ...]) -> Path:
     """One build for all tests of a run that use it."""
     folder = Path(tempfile.mkdtemp(prefix="thock-qmk-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    fakes = [HERE / "fake_qmk.c", *([HERE / "fake_oled.c"] if "-DOLED_ENABLE" in options else [])]
+    fakes = [
+        HERE / "fake_qmk.c",
+        HERE / "fake_usb.c",
+        *([HERE / "fake_oled.c"] if "-DOLED_ENABLE" in options else []),
+    ]
     compile_module(folder, HOST, options, *SANITIZERS, "-O1", f"-I{HERE}", *fakes, "-o", "board")
     return folder / "board"
 

@@ -28,6 +28,9 @@ PLAIN: tuple[str, ...] = ()
 VIA = ("-DVIA_ENABLE",)
 VIAL = ("-DVIA_ENABLE", "-DVIAL_ENABLE")
 CHANNEL = ("-DVIA_ENABLE", "-DTHOCK_VIA_CHANNEL")
+# What post_rules.mk adds for THOCK_ALL_REPORTS.
+ALL_REPORTS = ("-DTHOCK_ALL_REPORTS", "-Wl,--wrap=raw_hid_receive")
+KEYCHRON = (*VIA, "-DKEYCHRON")  # a board that owns via_command_kb
 ACCEPT = ("-DTHOCK_ENABLE_ACCEPT=1",)
 SPLIT = ("-DSPLIT_KEYBOARD", "-DTHOCK_SPLIT_SYNC")
 

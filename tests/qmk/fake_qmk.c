@@ -24,6 +24,8 @@
 
 #define QUEUE 256
 
+void usb_report(uint8_t *data, uint8_t length); // fake_usb.c
+
 static uint32_t now;
 static uint32_t last_activity;
 static unsigned mods, oneshot;
@@ -115,7 +117,7 @@ void raw_hid_send(uint8_t *data, uint8_t length) {
 
 #if defined(VIA_ENABLE)
 
-#    if defined(THOCK_VIA_CHANNEL)
+#    if defined(THOCK_VIA_CHANNEL) || defined(KEYCHRON)
 // As on Keychron boards: the keyboard owns this hook and answers AA itself.
 bool via_command_kb(uint8_t *data, uint8_t length) {
     (void)length;
@@ -126,6 +128,17 @@ bool via_command_kb(uint8_t *data, uint8_t length) {
     return false;
 }
 #    elif !defined(VIAL_ENABLE)
+__attribute__((weak)) bool via_command_kb(uint8_t *data, uint8_t length) {
+    (void)data, (void)length;
+    return false;
+}
+#    else
+__attribute__((weak)) void raw_hid_receive_kb(uint8_t *data, uint8_t length) {
+    (void)length;
+    data[0] = 0xFF;
+}
+#    endif
+#    if !defined(THOCK_VIA_CHANNEL) && !defined(VIAL_ENABLE)
 __attribute__((weak)) void via_custom_value_command_kb(uint8_t *data, uint8_t length) {
     (void)length;
     data[0] = 0xFF;
@@ -220,7 +233,7 @@ static void turn(void) {
 #ifdef THOCK_DISABLE_RAW_HID_HANDLER
         printf("handled %d\n", thock_companion_handle_command(reports[i], 32));
 #else
-        raw_hid_receive(reports[i], 32);
+        usb_report(reports[i], 32);
 #endif
     }
     report_count = 0;

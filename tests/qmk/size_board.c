@@ -77,6 +77,14 @@ KEPT bool is_keyboard_master(void) {
     return sink;
 }
 
+#ifdef THOCK_ALL_REPORTS
+void usb_report(uint8_t *data, uint8_t length); // fake_usb.c
+
+KEPT void raw_hid_receive(uint8_t *data, uint8_t length) {
+    sink = (uint8_t)(data[0] + length);
+}
+#endif
+
 #ifdef OLED_ENABLE
 KEPT uint8_t oled_max_lines(void) {
     return sink;
@@ -119,7 +127,9 @@ static void run_hooks(void) {
 
     keyboard_post_init_companion();
     while (sink) {
-#    if defined(THOCK_VIA_CHANNEL)
+#    if defined(THOCK_ALL_REPORTS)
+        usb_report(report, sizeof report);
+#    elif defined(THOCK_VIA_CHANNEL)
         via_custom_value_command_kb(report, sizeof report);
 #    elif defined(VIAL_ENABLE)
         raw_hid_receive_kb(report, sizeof report);

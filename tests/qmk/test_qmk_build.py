@@ -10,6 +10,7 @@ import pytest
 
 from tests.helpers.qmk_build import (
     ACCEPT,
+    ALL_REPORTS,
     AVR,
     BOARD,
     CHANNEL,
@@ -39,6 +40,8 @@ CONFIGURATIONS = {
     "via": VIA,
     "vial": VIAL,
     "channel": CHANNEL,
+    "vial, all reports": VIAL + ALL_REPORTS[:1],
+    "via, all reports": VIA + ALL_REPORTS[:1],
 }
 TARGETS = {"avr": AVR, "cortex-m0": CORTEX_M0, "gcc": HOST, "clang": CLANG}
 LTO = ("-Os", "-flto")
@@ -161,6 +164,25 @@ def test_cost_on_a_cortex_m0(
     print(f"cortex-m0plus, {name}: {flash} bytes of flash, {ram} bytes of RAM")
     assert 0 < flash <= flash_limit
     assert 0 < ram <= ram_limit
+
+
+@pytest.mark.parametrize("target", ["avr", "cortex-m0"])
+@pytest.mark.parametrize("configuration", [VIA, VIAL], ids=["via", "vial"])
+def test_the_linker_gives_every_report_to_the_module(
+    target: str, configuration: tuple[str, ...], tmp_path: Path
+) -> None:
+    """QMK's USB code calls the wrapper, which calls what the build has for reports."""
+    toolchain = TARGETS[target]
+    link = ("--specs=nosys.specs",) if target == "cortex-m0" else ()
+    compile_module(
+        tmp_path, toolchain, (*configuration, *ALL_REPORTS, "-DCOUNT_MODULE"), "-Os", *link,
+        HERE / "size_board.c", HERE / "fake_usb.c", "-o", tmp_path / "board.elf",
+    )  # fmt: skip
+    tool = toolchain.compiler[0].replace("gcc", "objdump")
+    code = run(tool, "-d", tmp_path / "board.elf", cwd=tmp_path)
+    bodies = dict(re.findall(r"<(\w+)>:\n(.*?)(?:\n\n|$)", code, re.DOTALL))
+    assert "<__wrap_raw_hid_receive>" in bodies["usb_report"]
+    assert "<raw_hid_receive>" in bodies["__wrap_raw_hid_receive"]
 
 
 def test_every_source_of_the_module_and_the_core_is_built() -> None:

@@ -21,10 +21,14 @@ from tests.helpers.qmk_board import (
     events_of,
 )
 from tests.helpers.qmk_build import ACCEPT as ACCEPT_KEY
-from tests.helpers.qmk_build import CHANNEL, OLED, PLAIN, RGB, VIA, VIAL
+from tests.helpers.qmk_build import ALL_REPORTS, CHANNEL, KEYCHRON, OLED, PLAIN, RGB, VIA, VIAL
 
 FULL = OLED + RGB
-BUILDS = {"plain": PLAIN, "via": VIA, "vial": VIAL, "channel": CHANNEL}
+BUILDS = {
+    "plain": PLAIN, "via": VIA, "vial": VIAL, "channel": CHANNEL, "vial, all": VIAL + ALL_REPORTS,
+    "keychron, all": KEYCHRON + ALL_REPORTS,
+}  # fmt: skip
+SEES_ALL = ["plain", "via", "vial, all", "keychron, all"]
 VIA_VERSION = bytes([1])
 FRAME = Frame(FrameType.HELLO, CLIENT, 1, Hello(1, 1, 1).pack())
 
@@ -44,8 +48,8 @@ def test_hello_is_answered_with_what_the_board_has(build: str) -> None:
         assert (found.report_length, found.width, found.height, found.rotation) == (32, 128, 32, 0)
         assert (found.columns, found.rows, found.led_count, found.ring_size) == (21, 4, 24, 32)
         features = answer.payload[20] | answer.payload[21] << 8
-        own = {"channel": Feature.POLL, "via": Feature.VIA_FORM}
-        assert features == 63 | 64 | 512 | own.get(build, 0)
+        own = {"channel": Feature.POLL, "plain": 0, "vial": 0}
+        assert features == 63 | 64 | 512 | own.get(build, Feature.VIA_FORM)
 
 
 def test_the_uid_comes_from_the_hardware_id_and_is_stable() -> None:
@@ -176,7 +180,7 @@ def test_polled_events_are_a_choice_of_other_builds_too() -> None:
         assert [event.keycode for event in events_of(frame)] == [4]
 
 
-@pytest.mark.parametrize("build", ["plain", "via"])
+@pytest.mark.parametrize("build", SEES_ALL)
 def test_events_are_held_for_3_seconds_after_another_program_spoke(build: str) -> None:
     with board(build) as keyboard:
         keyboard.start()
@@ -194,7 +198,7 @@ def test_events_are_held_for_3_seconds_after_another_program_spoke(build: str) -
         assert [event.keycode for event in events_of(frame)] == [4]
 
 
-@pytest.mark.parametrize("build", ["plain", "via"])
+@pytest.mark.parametrize("build", SEES_ALL)
 def test_the_question_with_which_our_host_begins_holds_nothing(build: str) -> None:
     with board(build) as keyboard:
         keyboard.start()
@@ -207,7 +211,7 @@ def test_the_question_with_which_our_host_begins_holds_nothing(build: str) -> No
         assert [event.keycode for event in events_of(frame)] == [4]
 
 
-@pytest.mark.parametrize("build", ["plain", "via"])
+@pytest.mark.parametrize("build", SEES_ALL)
 def test_answers_to_polls_are_never_held(build: str) -> None:
     with board(build, "-DTHOCK_ENABLE_POLL=1") as keyboard:
         keyboard.start()

@@ -91,12 +91,12 @@ typedef struct thock {
     uint8_t reply[THOCK_REPORT_LENGTH];
 
     uint8_t others;    /* what other programs did lately */
-    uint32_t other_ms; /* clock of their last request */
+    uint16_t other_ms; /* clock of their last request; this and the next two wrap, and are looked at in each turn */
 #if THOCK_ENABLE_VIA_FORM
     bool answer_late; /* `reply` is VIA's answer for another program, and waits */
     bool sent_any;
-    uint32_t now_ms;
-    uint32_t sent_ms; /* clock of the last frame */
+    uint16_t now_ms;
+    uint16_t sent_ms; /* clock of the last frame */
 #endif
 
 #if THOCK_ENABLE_EVENTS

@@ -16,9 +16,9 @@
 
 enum { OTHERS_SILENT = 0, OTHERS_BEGAN = 1, OTHERS_TALK = 2 };
 
-static bool since_other(const thock_t *core, uint32_t now_ms, uint32_t limit_ms)
+static bool since_other(const thock_t *core, uint32_t now_ms, uint16_t limit_ms)
 {
-    return now_ms - core->other_ms < limit_ms;
+    return (uint16_t)((uint16_t)now_ms - core->other_ms) < limit_ms;
 }
 
 bool thock_events_held(const thock_t *core, uint32_t now_ms)
@@ -31,6 +31,12 @@ bool thock_events_held(const thock_t *core, uint32_t now_ms)
 bool thock_wants_via_form(const thock_t *core, uint8_t client)
 {
     return core->client != 0 && core->client == client && (core->events & THOCK_WANT_VIA_FORM);
+}
+
+/* Whether a frame of ours may be under way. */
+static bool since_sent(const thock_t *core, uint32_t now_ms)
+{
+    return core->sent_any && (uint16_t)((uint16_t)now_ms - core->sent_ms) < UNDER_WAY_MS;
 }
 
 static bool in_use(const thock_t *core)
@@ -82,12 +88,11 @@ bool thock_other_request(thock_t *core, const uint8_t *report, uint8_t length, u
         return false;
     }
     core->others = begins && core->others != OTHERS_TALK ? OTHERS_BEGAN : OTHERS_TALK;
-    core->other_ms = now_ms;
+    core->other_ms = (uint16_t)now_ms;
     if (in_use(core)) {
         core->reply_waits = false; /* the host asks again */
     }
-    if (!begins || had_answer || length != core->config.report_length || !core->sent_any ||
-        now_ms - core->sent_ms >= UNDER_WAY_MS) {
+    if (!begins || had_answer || length != core->config.report_length || !since_sent(core, now_ms)) {
         return false;
     }
     memcpy(core->reply, report, length);
@@ -99,11 +104,11 @@ bool thock_other_request(thock_t *core, const uint8_t *report, uint8_t length, u
 
 void thock_others_task(thock_t *core, uint32_t now_ms)
 {
-    core->now_ms = now_ms;
+    core->now_ms = (uint16_t)now_ms;
     if (core->answer_late && !since_other(core, now_ms, MUTE_MS)) {
         core->answer_late = !core->hooks->send(core->hooks->context, core->reply, core->config.report_length);
     }
-    if (core->sent_any && now_ms - core->sent_ms >= UNDER_WAY_MS) {
+    if (!since_sent(core, now_ms)) {
         core->sent_any = false; /* so that it is not young again when the clock has wrapped */
     }
     if (!thock_events_held(core, now_ms)) {
@@ -123,7 +128,7 @@ bool thock_other_request(thock_t *core, const uint8_t *report, uint8_t length, u
     (void)length;
     if (report[0] != THOCK_VIA_VERSION) {
         core->others = OTHERS_TALK;
-        core->other_ms = now_ms;
+        core->other_ms = (uint16_t)now_ms;
     }
     return false;
 }

@@ -145,7 +145,20 @@ bool thock_companion_answer_channel(uint8_t *data, uint8_t length) {
 }
 
 #ifndef THOCK_DISABLE_RAW_HID_HANDLER
-#    if defined(THOCK_VIA_CHANNEL)
+#    if defined(THOCK_ALL_REPORTS)
+
+// The linker gives us what QMK's USB code hands to raw_hid_receive(), and that function under another name
+// (`--wrap`, post_rules.mk). So whoever owns it, and whatever hooks it has, we see each report first.
+void __real_raw_hid_receive(uint8_t *data, uint8_t length);
+void __wrap_raw_hid_receive(uint8_t *data, uint8_t length);
+
+void __wrap_raw_hid_receive(uint8_t *data, uint8_t length) {
+    if (!thock_companion_handle_command(data, length)) {
+        __real_raw_hid_receive(data, length);
+    }
+}
+
+#    elif defined(THOCK_VIA_CHANNEL)
 
 // via.c calls this for channels that it does not know, and sends the buffer afterwards.
 void via_custom_value_command_kb(uint8_t *data, uint8_t length) {

@@ -7,6 +7,13 @@ endif
 ifeq ($(strip $(THOCK_VIA_CHANNEL)), yes)
     OPT_DEFS += -DTHOCK_VIA_CHANNEL
 endif
+ifeq ($(strip $(THOCK_ALL_REPORTS)), yes)
+    ifeq ($(strip $(LTO_ENABLE)), yes)
+        $(error THOCK_ALL_REPORTS needs LTO_ENABLE = no: link-time optimisation may call past the wrapper)
+    endif
+    OPT_DEFS += -DTHOCK_ALL_REPORTS
+    EXTRALDFLAGS += -Wl,--wrap=raw_hid_receive
+endif
 ifeq ($(strip $(THOCK_POLLED_EVENTS)), yes)
     OPT_DEFS += -DTHOCK_ENABLE_POLL=1
 endif

@@ -45,9 +45,13 @@
 #    endif
 #endif
 
-// The module must see VIA's own commands, which Vial does not show, nor VIA's custom channel. It costs about 1 KiB of
-// flash, which many keymaps on AVR do not have left.
-#if defined(VIA_ENABLE) && !defined(VIAL_ENABLE) && !defined(THOCK_VIA_CHANNEL) && !defined(__AVR__)
+#if defined(THOCK_ALL_REPORTS) && defined(THOCK_VIA_CHANNEL)
+#    error "THOCK_ALL_REPORTS needs no THOCK_VIA_CHANNEL"
+#endif
+
+// The module must see VIA's own commands: Vial does not show them, nor does VIA's custom channel. It costs 0.9 KiB of
+// flash; a keymap on AVR that has not so much left sets it to 0.
+#if defined(VIA_ENABLE) && (defined(THOCK_ALL_REPORTS) || (!defined(VIAL_ENABLE) && !defined(THOCK_VIA_CHANNEL)))
 #    ifndef THOCK_ENABLE_VIA_FORM
 #        define THOCK_ENABLE_VIA_FORM 1
 #    endif
