@@ -29,7 +29,7 @@ from engine.messages import ReplyGrew, ReplyReady, SuggestionsReady
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link import Link
-from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.frames import FrameType, type_of
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.transport.virtual import VirtualKeyboard, VirtualTransport
 from firmware_bridge.transport.wrapped import WrappedTransport
@@ -196,7 +196,7 @@ class TriggerStation:
                 raise BenchError(state.engine_detail or state.error or "no answer in time")
 
     def _note_sent(self, report: bytes) -> None:
-        if self._sent_at is None and report[2] & 0x0F == FrameType.KEY:
+        if self._sent_at is None and type_of(report) == FrameType.KEY:
             self._sent_at = time.perf_counter()
 
     def _open_transport(self) -> Transport:
@@ -212,7 +212,7 @@ class _TimedTransport(WrappedTransport):
 
     def write(self, report: bytes) -> None:
         super().write(report)
-        if report[2] & 0x0F in _DISPLAY:
+        if type_of(report) in _DISPLAY:
             self._written.append(time.perf_counter())
 
 

@@ -101,6 +101,12 @@ def shift_of(report: bytes) -> int | None:
     return VIA_FORM_BYTES if is_via_form and report[3] == MAGIC[1] else None
 
 
+def type_of(report: bytes) -> int | None:
+    """The number of the type of a frame, without a look at the rest of it; None: no frame."""
+    at = shift_of(report) if len(report) >= OVERHEAD else None
+    return None if at is None else report[at + 2] & 0x0F
+
+
 def is_frame(report: bytes) -> bool:
     """Whether `report` is whole and a frame of ours, whoever it is for."""
     return len(report) >= OVERHEAD and shift_of(report) is not None and is_intact(report)

@@ -17,6 +17,7 @@ from firmware_bridge.protocol.frames import (
     decode,
     encode,
     payload_room,
+    type_of,
 )
 
 REPORT_LENGTHS = st.sampled_from([32, 33, 64, 71, 90])
@@ -35,6 +36,19 @@ def frames(draw: st.DrawFn) -> tuple[Frame, int]:
         version=draw(st.integers(0, 15)),
     )
     return frame, report_length
+
+
+@given(st.sampled_from(list(FrameType)), st.sampled_from([None, 9, 12]))
+def test_the_type_of_a_frame_is_told_in_either_form(kind: FrameType, version: int | None) -> None:
+    report = encode(Frame(kind, 7, 1, b"\x05"), 32, via_version=version)
+    assert type_of(report) == kind
+
+
+@pytest.mark.parametrize(
+    "report", [b"", b"\xe7\x4c", b"\x01\0\x0c" + bytes(29), b"\x12\0\x4c\x4c" + bytes(28)]
+)
+def test_what_is_no_frame_has_no_type(report: bytes) -> None:
+    assert type_of(report) is None
 
 
 def test_checksum_has_the_standard_check_value() -> None:

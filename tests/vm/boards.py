@@ -22,7 +22,7 @@ from firmware_bridge.display.frame import BitmapFrame
 from firmware_bridge.firmware.virtual_board import VirtualBoard
 from firmware_bridge.firmware.virtual_core import BoardConfig
 from firmware_bridge.lights.overlay import Rgb
-from firmware_bridge.protocol.frames import FrameType
+from firmware_bridge.protocol.frames import VIA_VERSION, FrameType, type_of
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.protocol.serial_framing import FrameReader, encode_report
 from tests.vm.ports import GadgetPort, Port, UhidPort, UsbNames
@@ -150,7 +150,7 @@ class Firmware:
 
     def _take(self, report: bytes) -> None:
         self.reports += 1
-        is_display = len(report) > 2 and report[2] & 0x0F in (FrameType.TEXT, FrameType.BITMAP)
+        is_display = type_of(report) in (FrameType.TEXT, FrameType.BITMAP)
         if is_display and self._key_sent_at is not None:
             self._answers.append(time.perf_counter() - self._key_sent_at)
             self._key_sent_at = None
@@ -160,11 +160,23 @@ class Firmware:
             if self._echo is not None:
                 self._port.send(self._echo(report))
             elif len(report) == self._config.report_length:
-                self._raw.core.receive(report, _now_ms())
+                if not self._raw.core.receive(report, _now_ms()):
+                    self._ask_via(report)
                 self._raw.core.task(_now_ms())
 
+    def _ask_via(self, report: bytes) -> None:
+        """What is no frame is for VIA, on a board that has it: each request comes back (quantum/via.c)."""
+        version = self._config.via_version
+        if not version or self._raw.core.other_request(report, _now_ms()):
+            return
+        answer = bytearray(report)
+        if answer[0] == VIA_VERSION:
+            answer[1:3] = version.to_bytes(2, "big")
+        if self._port is not None:
+            self._port.send(bytes(answer))
+
     def _send(self, report: bytes) -> bool:
-        if report[2] & 0x0F == FrameType.KEY:
+        if type_of(report) == FrameType.KEY:
             self._key_sent_at = time.perf_counter()
         return self._port is not None and self._port.send(report)
 
