@@ -135,7 +135,7 @@ class FakeCompanion:
         self.become(replace(self.view, is_paused=True, paused_s=paused_s))
 
     def resume(self) -> None:
-        self.become(replace(self.view, is_paused=False, paused_s=None))
+        self.become(replace(self.view, is_paused=False, paused_s=None, away="", is_left_open=False))
 
     def set_mode(self, mode: ModeName) -> None:
         self.become(replace(self.view, mode=mode.value))

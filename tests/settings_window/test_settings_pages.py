@@ -181,6 +181,13 @@ def test_status_tells_the_state_and_commands(desk: SettingsDesk) -> None:
     assert not page.pauses[0].isVisible()
     page.resume.click()
     assert page.keys.text() == "Keys are read."
+    away = "VIA is using the keyboard. Close it, then resume."
+    desk.companion.become(replace(desk.companion.view, away=away, is_left_open=True))
+    assert page.keyboard.text() == away
+    assert page.keys.text() == "No key is read."
+    page.resume.click()
+    assert page.keyboard.text() == "Keyboard: Thock virtual keyboard"
+    assert page.pauses[0].isVisible()
     page.mode.setCurrentIndex(1)
     page.mode.activated.emit(1)
     assert desk.companion.view.mode == "chat"

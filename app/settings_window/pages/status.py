@@ -119,7 +119,8 @@ class StatusPage(PageView):
     def _keys_text(self, tr: Translate) -> str:
         view = self.tools.bridge.view
         if not view.is_paused:
-            return tr("Keys are read.") if view.presence is Presence.HERE else tr("No key is read.")
+            is_read = view.presence is Presence.HERE and not view.away
+            return tr("Keys are read.") if is_read else tr("No key is read.")
         if view.paused_s is None:
             return tr("Paused: no key is read.")
         minutes = max(1, math.ceil(view.paused_s / 60))
