@@ -182,8 +182,10 @@ class _Run:
             covered[rows, item.begin : item.end] += 1
         if (covered != 1).any():
             raise ScheduleError(f"some tiles of {op.name} are made twice or never")
-        result = result * matrix.scales[layer].reshape(-1)
-        return result if op in (Op.OUT, Op.DOWN) else result * self._scale[: x.shape[0], None]
+        scaled: Floats = result * matrix.scales[layer].reshape(-1)
+        if op not in (Op.OUT, Op.DOWN):
+            scaled = scaled * self._scale[: x.shape[0], None]
+        return scaled
 
     def _qkv(self, layer: int, state: NDArray[np.float16]) -> Floats:
         config = self._config

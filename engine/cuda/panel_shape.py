@@ -108,6 +108,10 @@ class PanelVariant:
             "SHARED_LIMIT": str(self.shared_memory),
             "PROGRAM_UNITS": str(self.program_units),
             "TAIL_BYTES": str(self.head_tiles * TILE_ROWS * 4),
+            **{
+                f"TEAMS_{name}": str(min(TEAMS, -(-len(pieces(self.config, width)) // self.blocks)))
+                for name, width in zip(("FEW", "SOME", "MANY"), WIDTHS, strict=True)
+            },
         }
 
 
@@ -115,7 +119,8 @@ def exchange_bytes(config: ModelConfig) -> dict[str, int]:
     """Bytes of each buffer that blocks exchange, by the name of its parameter."""
     query = config.n_heads * config.head_dim
     cuts = [cut(config, op) for op in LAYER_PRODUCTS]
-    parts = max(c.panels * c.slices for c in cuts) * _GROUPS * PANEL * 32 * 16
+    groups = _GROUPS + WIDTHS[1] // 8  # counted, and flagged
+    parts = max(c.panels * c.slices for c in cuts) * groups * PANEL * 32 * 16
     residual = config.dim * MAX_TOKENS * 4
     norm_panels = -(-(config.dim // TILE_ROWS) // PANEL)
     per_layer = 5 + sum(c.panels for c in cuts)

@@ -12,6 +12,7 @@ from engine.config import ModelConfig
 from engine.cuda import build
 from engine.cuda.cluster_shape import ClusterVariant, fitting_variant
 from engine.cuda.errors import CompileError, NoDeviceError
+from engine.cuda.panel_shape import PanelVariant
 from engine.cuda.shape import KernelVariant
 from engine.fp8.quantise import Grouping
 from tests.helpers.random_source import tiny_config
@@ -88,6 +89,24 @@ def test_cluster_variant_compiles_within_its_figures(
     assert resources.registers <= 128  # 14 warps: four a scheduler
     # Above this the kernel was seen to lose more to local memory than all else gained.
     assert resources.spill_store_bytes <= 60
+
+
+@pytest.mark.parametrize(
+    ("config", "most_spilled"), [(LLAMA_1B, 60), (LLAMA_7B, 600)], ids=["1b", "7b"]
+)
+def test_panel_variant_compiles_within_its_figures(
+    monkeypatch: pytest.MonkeyPatch, config: ModelConfig, most_spilled: int
+) -> None:
+    monkeypatch.setattr(build, "_OPTIONS", (*build._OPTIONS, "--no-cache"))
+    logs: list[str] = []
+    parse = build._parse
+    monkeypatch.setattr(build, "_parse", lambda log: (logs.append(log), parse(log))[1])
+    resources = build.compile_kernel(PanelVariant(config, 132, 227 << 10)).resources
+    assert resources is not None
+    assert resources.registers <= 128  # 16 warps; setmaxnreg moves them from helpers to workers
+    assert resources.spill_store_bytes <= most_spilled
+    # C7510 and its like: the compiler waits after each matrix instruction.
+    assert "serialized" not in logs[0]
 
 
 @pytest.mark.parametrize(

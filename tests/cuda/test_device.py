@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 
 from engine.config import ModelConfig, RopeLayout
-from engine.cuda import cluster_schedule, schedule
+from engine.cuda import cluster_schedule, panel_schedule, schedule
 from engine.cuda.cluster_interpreter import ClusterInterpreter
 from engine.cuda.driver import Context
 from engine.cuda.engine import GpuEngine, Residency
 from engine.cuda.interpreter import Interpreter
-from engine.cuda.layout import Tuning
+from engine.cuda.layout import PanelLayout, Tuning
 from engine.cuda.mailbox import Want
+from engine.cuda.panel_interpreter import PanelInterpreter
+from engine.cuda.random_source import random_packed
 from engine.fp8.model import PackedModel, quantise_model
 from engine.fp8.quantise import Grouping
 from tests.helpers.random_source import RandomSource, tiny_config
@@ -44,6 +46,9 @@ def tokens_for(config: ModelConfig, count: int, seed: int = 1) -> list[int]:
 
 def interpreted(engine: GpuEngine, model: PackedModel, tokens: list[int]) -> np.ndarray:
     """Logits of all tokens from the executable spec of the kernel that `engine` runs."""
+    if isinstance(engine.layout, PanelLayout):
+        panels = panel_schedule.build(model.config, 20, width=128, all_logits=True)
+        return PanelInterpreter(model, CONTEXT).run(panels, tokens, 0)
     if engine.layout.cluster > 1:
         cut = cluster_schedule.build(model.config, 8, width=16, all_logits=True)
         return ClusterInterpreter(model, CONTEXT).run(cut, tokens, 0)
@@ -162,6 +167,78 @@ def test_barriers_outlast_many_requests(gpu: Context, kernels: Path) -> None:
     for index in range(6000):
         at = 40 - 1 - index % 8
         assert engine.run(tokens[at:], at).candidates == first.candidates
+    engine.leave()
+
+
+PANEL = Tuning(kernel="panel")
+PANEL_SHAPES = {
+    **{name: SHAPES[name] for name in ("9/3", "14/2", "32/8")},
+    "128": tiny_config(
+        heads=(4, 4), head_dim=128, dim=512, ffn=1344, vocab=777, layout=RopeLayout.INTERLEAVED
+    ),
+    # Two panels of a product for one block, and three pieces of attention for one team.
+    "140/140": tiny_config(heads=(140, 140), head_dim=64, dim=128, ffn=13312, vocab=300, layers=1),
+}
+
+
+@pytest.fixture
+def hopper(gpu: Context) -> Context:
+    if not gpu.facts.arch.startswith("sm_90"):
+        pytest.skip("the panel kernel is for sm_90a")
+    return gpu
+
+
+@pytest.mark.parametrize("name", PANEL_SHAPES)
+def test_panels_match_the_interpreter_and_prefixes_the_whole(
+    hopper: Context, kernels: Path, name: str
+) -> None:
+    config = PANEL_SHAPES[name]
+    model, tokens = packed(config), tokens_for(config, 128)
+    engine = GpuEngine(hopper, model, CONTEXT, kernels, tuning=PANEL)
+    assert isinstance(engine.layout, PanelLayout)
+    expected = interpreted(engine, model, tokens)
+    for count in (1, 2, 7, 8, 9, 32, 33, 100, 127, 128):
+        engine.run(tokens[:count], 0, want=Want.ALL_LOGITS)
+        found = engine.logits(count)
+        apart = [distance(a, b) for a, b in zip(found, expected, strict=False)]
+        assert min(apart) < 1e-3, count
+        assert max(apart) < 5e-3, count
+        reply = engine.run(tokens[:count], 0, top=4, want=Want.LOGITS)
+        assert np.array_equal(engine.logits(1)[0], found[-1])
+        order = np.argsort(-found[-1], kind="stable")[:4]
+        assert [c.token for c in reply.candidates] == [int(t) for t in order]
+    # 1 to 8 tokens take the instructions of a warp, others those of a warpgroup: the bits are the same.
+    for prefix in range(1, 128):
+        engine.run(tokens[:prefix], 0)
+        engine.run(tokens[prefix:], prefix, want=Want.LOGITS)
+        assert np.array_equal(engine.logits(1)[0], found[-1]), prefix
+
+
+def test_panels_attend_far_back(hopper: Context, kernels: Path) -> None:
+    config = PANEL_SHAPES["128"]
+    model, tokens = packed(config), tokens_for(config, 300)
+    engine = GpuEngine(hopper, model, CONTEXT, kernels, tuning=PANEL)
+    reference = PanelInterpreter(model, CONTEXT)
+    built = panel_schedule.build(config, 20, width=128)
+    for at in range(0, 300, 100):
+        engine.run(tokens[at : at + 100], at, want=Want.LOGITS)
+        expected = reference.run(built, tokens[at : at + 100], at)
+    assert distance(engine.logits(1), expected) < 5e-3
+
+
+@pytest.mark.parametrize("count", [1, 8, 30, 128])
+def test_panels_repeat_themselves_at_full_width(hopper: Context, kernels: Path, count: int) -> None:
+    # Every block busy in every product, as small shapes never have it: a race between warps shows here.
+    config = tiny_config(heads=(32, 32), head_dim=128, dim=4096, ffn=11008, vocab=32000, tied=False)
+    tokens = tokens_for(config, 128)
+    engine = GpuEngine(
+        hopper, random_packed(config), CONTEXT, kernels, residency=Residency.RESIDENT, tuning=PANEL
+    )
+    engine.run(tokens, 0, want=Want.LOGITS)
+    whole = engine.logits(1)
+    for _ in range(200):
+        engine.run(tokens[128 - count :], 128 - count, want=Want.LOGITS)
+        assert np.array_equal(engine.logits(1), whole)
     engine.leave()
 
 

@@ -216,5 +216,5 @@ def test_only_what_the_kernel_can_do_is_for_it() -> None:
 def test_exchange_holds_the_parts_of_every_product() -> None:
     config = SHAPES["9/3"]
     most = max(cut(config, op).panels * cut(config, op).slices for op in LAYER_PRODUCTS)
-    assert exchange_bytes(config)["new_kv"] == most * 192 * 128 * 4
+    assert exchange_bytes(config)["new_kv"] == most * 192 * (128 + 32) * 4
     assert cut(config, Op.HEAD).slices == 1

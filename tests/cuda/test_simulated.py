@@ -13,7 +13,7 @@ import pytest
 from engine.cuda.backend import CudaBackend
 from engine.cuda.engine import Residency
 from engine.cuda.errors import MailboxFullError, UnsupportedDeviceError
-from engine.cuda.layout import Tuning
+from engine.cuda.layout import PanelLayout, Tuning
 from engine.cuda.mailbox import Want
 from engine.errors import BackendClosedError, ContextOverflowError
 from engine.fp8.model import PackedModel, quantise_model
@@ -195,6 +195,25 @@ def test_a_lease_shorter_than_a_request_is_still_one(gpu: SimulatedGpu, model: P
         assert backend.engine.stay_ns == 500_000
     finally:
         backend.close()
+
+
+def test_panels_serve_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tiny_config(heads=(4, 2), head_dim=64, dim=256, ffn=256, layers=1, tied=False)
+    model = quantise_model(RandomSource(config))
+    tuning = Tuning(kernel="panel", wait_ms=30_000)
+    with simulated_gpu(monkeypatch, model, HOPPER) as gpu:
+        backend = CudaBackend(model, 64, Path("unused"), tuning=tuning)
+        try:
+            assert isinstance(backend.engine.layout, PanelLayout)
+            whole = backend.forward_all(TOKENS, 0)
+            backend.forward(TOKENS[:33], 0)
+            assert np.array_equal(backend.forward(TOKENS[33:], 33), whole[-1])
+            order = np.argsort(-whole[-1], kind="stable")[:5]
+            reply = backend.best(TOKENS[-1:], len(TOKENS) - 1, 5)
+            assert [c.token for c in reply.candidates] == [int(t) for t in order]
+            assert set(gpu.launches) == {(132, 1)}
+        finally:
+            backend.close()
 
 
 def test_resident_is_refused_where_the_driver_ends_long_kernels(

@@ -23,11 +23,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.cuda import build, cluster_schedule, driver, schedule
+from engine.cuda import build, cluster_schedule, driver, panel_schedule, schedule
 from engine.cuda.cluster_interpreter import ClusterInterpreter
 from engine.cuda.interpreter import Interpreter
 from engine.cuda.mailbox import Candidate, Want
 from engine.cuda.mailbox_interpreter import KernelEnd, Request
+from engine.cuda.panel_interpreter import PanelInterpreter
+from engine.cuda.panel_shape import PanelVariant
 from engine.cuda.params import Params
 from engine.cuda.shape import REPLY_UNITS, REQUEST_UNITS
 from engine.fp8.model import PackedModel
@@ -78,7 +80,7 @@ class SimulatedGpu:
             "MAX_ACCESS_POLICY_WINDOW_SIZE": 40_000,
         }
         self._memory: dict[int, Any] = {}
-        self._queue: Queue[tuple[int, bytes, int, int] | None] = Queue()
+        self._queue: Queue[tuple[int, bytes, int, int, int] | None] = Queue()
         self._left: Counter[int] = Counter()  # launches that have not ended, by stream
         self._streams = count(1)
         self._lock = threading.Lock()
@@ -186,7 +188,7 @@ class SimulatedGpu:
         self.launches.append((config.gridDimX, cluster))
         with self._lock:
             self._left[config.hStream] += 1
-        self._queue.put((config.hStream, params, config.gridDimX, cluster))
+        self._queue.put((config.hStream, params, config.gridDimX, cluster, config.blockDimX))
         return (_OK,)
 
     def cuStreamQuery(self, stream: int) -> Any:
@@ -218,8 +220,11 @@ def _array(address: int, words: int, kind: Any = ctypes.c_uint32) -> NDArray[Any
 class _Kernel:
     """One launch."""
 
-    def __init__(self, model: PackedModel, params: bytes, blocks: int, cluster: int) -> None:
+    def __init__(
+        self, model: PackedModel, params: bytes, blocks: int, cluster: int, threads: int
+    ) -> None:
         self._model, self._blocks, self._cluster = model, blocks, cluster
+        self._panels = threads == PanelVariant.threads  # no other kernel has as many
         self._p = p = Params.from_buffer_copy(params)
         self._done = _array(p.done, 1)
         self._control = _array(p.control, 4)
@@ -273,12 +278,17 @@ class _Kernel:
 
     def _logits(self, request: Request, every: bool) -> NDArray[np.float32]:
         config, tokens = self._model.config, list(request.tokens)
-        interpreter: Interpreter | ClusterInterpreter
+        interpreter: Interpreter | ClusterInterpreter | PanelInterpreter
         if self._cluster > 1:
             interpreter = ClusterInterpreter(self._model, self._p.max_context)
             interpreter.cache = self._cache
             cut = cluster_schedule.build(config, 16, width=8, all_logits=every)
             return interpreter.run(cut, tokens, request.position)
+        if self._panels:
+            interpreter = PanelInterpreter(self._model, self._p.max_context)
+            interpreter.cache = self._cache
+            panels = panel_schedule.build(config, self._blocks, width=128, all_logits=every)
+            return interpreter.run(panels, tokens, request.position)
         interpreter = Interpreter(self._model, self._p.max_context)
         interpreter.cache = self._cache
         built = schedule.build(

@@ -5,14 +5,14 @@
 #include "mailbox.cuh"
 
 // The program of this block; and the counters of the next request back to zero.
-DEVICE void prepare(const Params& p, const Memory& m, u8* base) {
-    const PanelShared& s = *m.shared;
-    uint4* next = reinterpret_cast<uint4*>(counters_of(p, s.request.number + 1));
+DEVICE void prepare(const Params& p, const Memory& m) {
+    const PanelShared& s = m.shared();
+    uint4* next = reinterpret_cast<uint4*>(counter_of(p, s.request.number + 1, 0));
     constexpr int UNITS = COUNTERS * COUNTER_WORDS / 4;
     for (int i = blockIdx.x * THREADS + thread_index(); i < UNITS; i += gridDim.x * THREADS)
         next[i] = make_uint4(0, 0, 0, 0);
     if (s.request.flags & PING) return;
-    int4* program = reinterpret_cast<int4*>(base + STATE_BYTES);
+    int4* program = reinterpret_cast<int4*>(m.base() + STATE_BYTES);
     const int4* from = p.programs + ((u64)s.request.program * gridDim.x + blockIdx.x) * p.program_length;
     for (int i = thread_index(); i < PROGRAM_UNITS; i += THREADS) program[i] = __ldg(from + i);
 }
@@ -28,7 +28,7 @@ DEVICE float embedding_scale(const Params& p, int id) {
 
 // The residual and the first input, by those who will add to them in OUT.
 DEVICE void embed(const Params& p, const Memory& m, int width) {
-    PanelShared& s = *m.shared;
+    PanelShared& s = m.shared();
     const Items items = items_of(m, OP_OUT);
     const int warp = thread_index() / 32, lane = thread_index() & 31, g = lane >> 2, tokens = s.request.tokens;
     constexpr int SLICES = OUT_CUT.slices;
@@ -43,10 +43,9 @@ DEVICE void embed(const Params& p, const Memory& m, int width) {
             if (lane == 0 && item.panel == 0) first_powers(p)[token] = power;
         }
         block_sync();
-        Rows rows = rows_of(p, OP_OUT, 0, item);
-        rows.norm_low = __ldg(p.norms + rows.tile * TILE_ROWS + g);
-        rows.norm_high = __ldg(p.norms + rows.tile * TILE_ROWS + g + 8);
-        rows.layer = -1;  // before all layers: this input is never the head's
+        const float* norm = p.norms + tile_of(item) * TILE_ROWS + g;
+        // Of a layer before all others: this input is never the head's.
+        const Rows rows({1.0f, 1.0f, __ldg(norm), __ldg(norm + 8)}, item, -1);
 #pragma unroll 1
         for (int group = item.slice; 8 * group < tokens; group += SLICES) {
             const int token = 8 * group + 2 * (lane & 3), row = rows.tile * TILE_ROWS + g;
@@ -55,32 +54,32 @@ DEVICE void embed(const Params& p, const Memory& m, int width) {
             const float4 v =
                 make_float4(half_to_float(a[0]), half_to_float(b[0]), half_to_float(a[8]), half_to_float(b[8]));
             if (rows.live) residual_cells(p)[(rows.tile * GROUPS + group) * 32 + lane] = v;
-            finish_residual(p, m, rows, OP_DOWN, group, width, v);
+            publish_residual(p, m, rows, OP_DOWN, group, width, v);
         }
         publish_squares(p, m, item, SLICES, 0);
     }
-    arrive_count(counters_of(p, s.request.number));
+    arrive_count(counter_of(p, s.request.number, 0));
 }
 
 template <int WIDTH>
-DEVICE void run_request(const Params& p, const Memory& m, Rings& rings, Scaled& scales, const Abort& abort) {
+DEVICE void run_request(const Params& p, const Memory& m) {
     constexpr Plan PLAN = plan(WIDTH);
-    rings.weights = weights_of(m, PLAN, rings.weights.turns);
-    rings.inputs = inputs_of(m, PLAN, rings.inputs.turns);
+    Places at = {};
     embed(p, m, WIDTH);
 #pragma unroll 1
     for (int layer = 0; layer < LAYERS; ++layer)
 #pragma unroll 1
         for (int op = OP_QKV; op <= OP_DOWN; ++op) {
-            run_product<WIDTH>(p, m, rings, scales, op, layer, abort);
-            if (op == OP_QKV) run_attention(p, m, PLAN, layer, WIDTH, abort);
+            if (op == OP_QKV) prefetch_history(p, m, layer);
+            run_product<WIDTH>(p, m, at, op, layer);
+            if (op == OP_QKV) run_attention(p, m, PLAN, layer, WIDTH);
         }
     if (all_of(m)) {
-        run_head<WIDTH>(p, m, rings, scales, true, input_stage(WIDTH));
+        run_head<WIDTH, WIDTH>(p, m, at, true);
         return;
     }
-    run_head<FEW>(p, m, rings, scales, false, input_stage(WIDTH));
-    rank_local(p, *m.shared, m.tail, m.program[0].z, m.program[0].w);
+    run_head<FEW, WIDTH>(p, m, at, false);
+    rank_local(p, m.shared(), m.tail(), m.program()[0].z, m.program()[0].w);
 }
 
 // All threads of the block, from different places of the program: no `bar.sync`, which is for all on the same way.
@@ -90,48 +89,66 @@ DEVICE void meet_helpers() { asm volatile("barrier.sync 1, %0;" ::"n"(ALL_THREAD
 DEVICE Plan plan_for(int width) { return width == FEW ? plan(FEW) : width == SOME ? plan(SOME) : plan(MANY); }
 
 DEVICE void run_helper(const Params& p, const Memory& m) {
-    const PanelShared& s = *m.shared;
-    u32 turns = 0;
+    const PanelShared& s = m.shared();
 #pragma unroll 1
     while (true) {
         meet_helpers();
         if (s.exit) return;
         const int width = width_of(m), warp = thread_index() / 32;
         const Plan plan = plan_for(width);
-        const Abort abort = {p.abort, s.deadline};
         if (warp == COURIER)
-            run_courier(p, m, plan, turns);
+            run_courier(p, m, plan);
         else if (warp == SCALER)
-            run_scaler(p, m, abort);
+            run_scaler(p, m);
         else if (warp == LOADER && (thread_index() & 31) == 0)
-            run_loader(p, m, plan, width, turns, abort);
+            run_loader(p, m, plan, width);
         __syncwarp();
     }
 }
 
-DEVICE void run_requests(const Params& p, const Memory& m, u8* base) {
-    PanelShared& s = *m.shared;
+// A warp. Nobody is using the barriers: the helpers have not been told of the request yet.
+DEVICE void reset_barriers(PanelShared& s, bool fresh) {
+    const int lane = thread_index();
+    if (lane >= 32) return;
+    const u32 barriers[4] = {shared_address(s.weights_full + lane), shared_address(s.weights_read + lane),
+                             shared_address(s.input_full + lane), shared_address(s.input_read + lane)};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        if (!fresh) barrier_end(barriers[i]);
+        barrier_init(barriers[i], i & 1 ? WARPS : 1);
+    }
+    if (lane != 0) return;
+    const u32 others[2] = {shared_address(&s.scaled), shared_address(&s.finished)};
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        if (!fresh) barrier_end(others[i]);
+        barrier_init(others[i]);
+    }
+}
+
+DEVICE void run_requests(const Params& p, const Memory& m) {
+    PanelShared& s = m.shared();
     const u64 arrived = now_ns();
     u64 since = arrived;
     Abort abort = {p.abort, arrived + p.wait_ns};
-    Rings rings = {};
-    Scaled scales = {};
 #pragma unroll 1
     for (u32 served = 0; served < p.request_limit; ++served) {
         const u32 number = p.first_request + served;
         if (!receive(p, s, number, arrived, since, abort)) break;
         if (thread_index() == 0) s.deadline = abort.deadline;
-        prepare(p, m, base);
+        prepare(p, m);
         if (!(s.request.flags & PING)) {
             fence_gpu();  // what other blocks cleared before this request
+            if (served > 0) reset_barriers(s, false);
+            fence_barrier_init();
             block_sync();
             meet_helpers();
             if (width_of(m) == FEW)
-                run_request<FEW>(p, m, rings, scales, abort);
+                run_request<FEW>(p, m);
             else if (width_of(m) == SOME)
-                run_request<SOME>(p, m, rings, scales, abort);
+                run_request<SOME>(p, m);
             else
-                run_request<MANY>(p, m, rings, scales, abort);
+                run_request<MANY>(p, m);
         }
         block_sync();
         if (s.failed) break;
@@ -146,26 +163,18 @@ DEVICE void run_requests(const Params& p, const Memory& m, u8* base) {
 }
 
 extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1) thock_panel(const __grid_constant__ Params p) {
-    extern __shared__ __align__(128) u8 memory[];
-    const Memory m = memory_of(memory);
-    PanelShared& s = *m.shared;
-    if (thread_index() == 0) {
-        for (int i = 0; i < MAX_SLOTS; ++i) {
-            barrier_init(shared_address(&s.weights_full[i]));
-            barrier_init(shared_address(&s.weights_read[i]), WARPS);
-            barrier_init(shared_address(&s.input_full[i]));
-            barrier_init(shared_address(&s.input_read[i]), WARPS);
-        }
-        barrier_init(shared_address(&s.scaled));
-        s.exit = 0;
-        fence_barrier_init();
-    }
+    const Memory m = {};
+    PanelShared& s = m.shared();
+    static_assert(MAX_SLOTS == 32, "a lane a slot");
+    reset_barriers(s, true);
+    if (thread_index() == 0) s.exit = 0;
+    fence_barrier_init();
     __syncthreads();
     if (threadIdx.x >= THREADS) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(HELPER_REGISTERS));
         run_helper(p, m);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(WORKER_REGISTERS));
-        run_requests(p, m, memory);
+        run_requests(p, m);
     }
 }

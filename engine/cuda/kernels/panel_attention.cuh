@@ -24,10 +24,13 @@ struct Mixed {
     float largest[2], sum[2];
 };
 
-// One chunk. `query`: rows g and g + 8 at this lane's 8 columns; `keys`, `values` likewise, of position 0.
+// One chunk. `query`: rows g and g + 8 at this lane's 8 columns; `keys`, `values` likewise, of position 0. Loads are
+// asked for together, as many as there are registers: in the FIRST chunk the mix is not there yet.
+template <bool FIRST>
 DEVICE void mix_chunk(
     Mixed& r, const u16* const (&query)[2], const u16* keys, const u16* values, int start, int last,
     const int (&limit)[2]) {
+    constexpr int TOGETHER = FIRST ? BLOCKS32 : 1;
     const int lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
     u32 row[4];
 #pragma unroll
@@ -38,16 +41,31 @@ DEVICE void mix_chunk(
 #pragma unroll
         for (int c = 0; c < 4; ++c) scores[n][c] = 0.0f;
 #pragma unroll
-    for (int j = 0; j < BLOCKS32; ++j) {
-        const uint4 a = load_row(query[0] + 32 * j), b = load_row(query[1] + 32 * j);
-        const u32 first[4] = {a.x, b.x, a.y, b.y}, second[4] = {a.z, b.z, a.w, b.w};
+    for (int from = 0; from < BLOCKS32; from += TOGETHER) {
+        uint4 a[TOGETHER], b[TOGETHER], k[TOGETHER][4];
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            const uint4 k = load_row(keys + row[n] + 32 * j);
-            mma_f16(scores[n], first, make_uint2(k.x, k.y));
-            mma_f16(scores[n], second, make_uint2(k.z, k.w));
+        for (int j = 0; j < TOGETHER; ++j) {
+            a[j] = load_row(query[0] + 32 * (from + j));
+            b[j] = load_row(query[1] + 32 * (from + j));
+#pragma unroll
+            for (int n = 0; n < 4; ++n) k[j][n] = load_row(keys + row[n] + 32 * (from + j));
+        }
+#pragma unroll
+        for (int j = 0; j < TOGETHER; ++j) {
+            const u32 first[4] = {a[j].x, b[j].x, a[j].y, b[j].y}, second[4] = {a[j].z, b[j].z, a[j].w, b[j].w};
+#pragma unroll
+            for (int n = 0; n < 4; ++n) {
+                mma_f16(scores[n], first, make_uint2(k[j][n].x, k[j][n].y));
+                mma_f16(scores[n], second, make_uint2(k[j][n].z, k[j][n].w));
+            }
         }
     }
+    uint4 v[TOGETHER][4];
+    if (FIRST)  // while the weights are computed
+#pragma unroll
+        for (int j = 0; j < TOGETHER; ++j)
+#pragma unroll
+            for (int n = 0; n < 4; ++n) v[j][n] = load_row(values + row[n] + 32 * j);
     u32 weights[4][2];
     float keep[2];
 #pragma unroll
@@ -78,21 +96,22 @@ DEVICE void mix_chunk(
     }
 #pragma unroll
     for (int j = 0; j < BLOCKS32; ++j) {
-        u32 v[4][4];
+        const int at = FIRST ? j : 0;
+        if (!FIRST)
 #pragma unroll
-        for (int n = 0; n < 4; ++n) {
-            const uint4 x = load_row(values + row[n] + 32 * j);
-            v[n][0] = x.x, v[n][1] = x.y, v[n][2] = x.z, v[n][3] = x.w;
-        }
+            for (int n = 0; n < 4; ++n) v[0][n] = load_row(values + row[n] + 32 * j);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
 #pragma unroll
-            for (int c = 0; c < 4; ++c) r.mix[j][i][c] *= keep[c / 2];
+            for (int c = 0; c < 4; ++c) r.mix[j][i][c] = FIRST ? 0.0f : r.mix[j][i][c] * keep[c / 2];
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const u32 a[4] = {
                     weights[2 * k][0], weights[2 * k][1], weights[2 * k + 1][0], weights[2 * k + 1][1]};
-                mma_f16(r.mix[j][i], a, make_uint2(transposed(v[2 * k][i]), transposed(v[2 * k + 1][i])));
+                const uint4 low = v[at][2 * k], high = v[at][2 * k + 1];
+                const u32 x = i == 0 ? low.x : i == 1 ? low.y : i == 2 ? low.z : low.w;
+                const u32 y = i == 0 ? high.x : i == 1 ? high.y : i == 2 ? high.z : high.w;
+                mma_f16(r.mix[j][i], a, make_uint2(transposed(x), transposed(y)));
             }
         }
     }
@@ -102,8 +121,9 @@ DEVICE void team_sync() {
     asm volatile("bar.sync %0, %1;" ::"r"(2 + thread_index() / TEAM_THREADS), "n"(TEAM_THREADS) : "memory");
 }
 
-// Tokens first .. first + count of the request and key-value head `head`. `scratch`: TEAM_BYTES of this team.
-DEVICE void attend_piece(
+// Tokens first .. first + count of the request and key-value head `head`. `scratch`: TEAM_BYTES of this team. A function
+// of its own: inlined, it would share registers with those that the tensor cores keep.
+static __device__ __noinline__ void attend_piece(
     const Params& p, const PanelShared& s, u8* scratch, int layer, int head, int first, int count, int width) {
     const int warp = thread_index() / 32 % TEAM_WARPS, lane = thread_index() & 31, g = lane >> 2, t = lane & 3;
     const int position = s.request.position, rows = count * REPEAT, last = position + first + count - 1;
@@ -121,15 +141,20 @@ DEVICE void attend_piece(
     Mixed r;
 #pragma unroll
     for (int i = 0; i < 2; ++i) r.largest[i] = NEG_INF, r.sum[i] = 0.0f;
+    const int begin = warp * CHUNK;
+    if (begin <= last) {
+        mix_chunk<true>(r, query, keys, values, begin, last, limit);
+    } else {
 #pragma unroll
-    for (int j = 0; j < BLOCKS32; ++j)
+        for (int j = 0; j < BLOCKS32; ++j)
 #pragma unroll
-        for (int i = 0; i < 4; ++i)
+            for (int i = 0; i < 4; ++i)
 #pragma unroll
-            for (int c = 0; c < 4; ++c) r.mix[j][i][c] = 0.0f;
+                for (int c = 0; c < 4; ++c) r.mix[j][i][c] = 0.0f;
+    }
 #pragma unroll 1
-    for (int start = warp * CHUNK; start <= last; start += TEAM_WARPS * CHUNK)
-        mix_chunk(r, query, keys, values, start, last, limit);
+    for (int start = begin + TEAM_WARPS * CHUNK; start <= last; start += TEAM_WARPS * CHUNK)
+        mix_chunk<false>(r, query, keys, values, start, last, limit);
     float* mixes = reinterpret_cast<float*>(scratch);
     float* sums = mixes + TEAM_WARPS * MAX_ROWS * MIX_STRIDE;  // maximum and sum
     if (t == 0)
@@ -179,23 +204,39 @@ DEVICE void attend_piece(
     }
 }
 
+// Ask L2 for the keys and values of earlier requests that this block will read: of a large model not all stay there.
+DEVICE void prefetch_history(const Params& p, const Memory& m, int layer) {
+    const Items pieces = pieces_of(m, thread_index() / TEAM_THREADS);
+    const u32 bytes = m.shared().request.position * HEAD_DIM * 2;
+#pragma unroll 1
+    for (int i = 0; i < pieces.count; ++i) {
+        const u64 row = (u64)((layer * KV_HEADS + m.program()[pieces.at + i].x) * 2) * p.max_context;
+        const u8* keys = reinterpret_cast<const u8*>(p.cache + row * HEAD_DIM);
+        const u8* values = keys + (u64)p.max_context * HEAD_DIM * 2;
+#pragma unroll 1
+        for (u32 at = thread_index() % TEAM_THREADS * 128; at < bytes; at += TEAM_THREADS * 128) {
+            prefetch_l2(keys + at);
+            prefetch_l2(values + at);
+        }
+    }
+}
+
 // This block's pieces, once all queries, keys and values are there.
-DEVICE void run_attention(const Params& p, const Memory& m, const Plan& plan, int layer, int width, const Abort& abort) {
-    PanelShared& s = *m.shared;
+DEVICE void run_attention(const Params& p, const Memory& m, const Plan& plan, int layer, int width) {
+    const PanelShared& s = m.shared();
     const int team = thread_index() / TEAM_THREADS, tokens = s.request.tokens;
     const Items pieces = pieces_of(m, team);
-    u32* counters = counters_of(p, s.request.number);
     if (pieces.count > 0) {
         if (thread_index() % TEAM_THREADS == 0)
-            await_count(s, counters + phase_index(layer, PHASE_QKV) * COUNTER_WORDS, gridDim.x, abort);
+            await_count(p, m, counter_of(p, s.request.number, phase_index(layer, PHASE_QKV)), gridDim.x);
         team_sync();
     }
 #pragma unroll 1
     for (int i = 0; i < pieces.count; ++i) {
-        const int4 piece = m.program[pieces.at + i];
+        const int4 piece = m.program()[pieces.at + i];
         const int count = min(piece.z, tokens) - piece.y;
         if (count > 0)
-            attend_piece(p, s, m.base + plan.input + team * TEAM_BYTES, layer, piece.x, piece.y, count, width);
+            attend_piece(p, s, m.base() + plan.input + team * TEAM_BYTES, layer, piece.x, piece.y, count, width);
     }
-    arrive_count(counters + phase_index(layer, PHASE_ATTENTION) * COUNTER_WORDS);
+    arrive_count(counter_of(p, s.request.number, phase_index(layer, PHASE_ATTENTION)));
 }

@@ -4,7 +4,8 @@
 //
 // Numbers: weights e4m3 with one scale a row, activations float16, sums float32. What depends on the order of
 // sums depends on the model alone: a product's cut along K, the parts of a norm, the chunks of attention.
-// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS and TAIL_BYTES.
+// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS, TAIL_BYTES and TEAMS_FEW, _SOME and
+// _MANY: teams that attend.
 #pragma once
 #include "attend.cuh"
 #include "dsmem.cuh"
@@ -16,7 +17,7 @@ constexpr int FEW = 8, SOME = 32, MANY = 128;  // tokens that a request is compu
 constexpr int PANEL = WARPS;                   // tiles of a panel: a warp each, from its product to its epilogue
 constexpr int COURIER = WARPS, LOADER = WARPS + 1, SCALER = WARPS + 2;  // warps that do not compute
 constexpr int ALL_THREADS = THREADS + 128;               // helpers are a warpgroup: registers are given by those
-constexpr int HELPER_REGISTERS = 56, WORKER_REGISTERS = 152;
+constexpr int HELPER_REGISTERS = 32, WORKER_REGISTERS = 160;
 constexpr int TEAMS = 3, TEAM_THREADS = 128;  // warpgroups; in attention each has its own work
 constexpr int STAGE_STEPS = 2;                // what one barrier counts
 constexpr int STAGE_COLUMNS = STAGE_STEPS * STEP;
@@ -55,13 +56,19 @@ constexpr int COUNTER_WORDS = 8;                                   // a sector e
 // be using, since a request starts when all blocks are done with the one before.
 enum Phase : int { PHASE_QKV = 0, PHASE_ATTENTION = 1, PHASE_OUT = 2, PHASE_GATE_UP = 3, PHASE_DOWN = 4, PHASES = 5 };
 
+constexpr int MOST_ITEMS = max_of(
+    max_of(QKV_CUT.panels * QKV_CUT.slices, OUT_CUT.panels * OUT_CUT.slices),
+    max_of(GATE_UP_CUT.panels * GATE_UP_CUT.slices, DOWN_CUT.panels * DOWN_CUT.slices));
 constexpr int PER_LAYER = PHASES + QKV_CUT.panels + OUT_CUT.panels + GATE_UP_CUT.panels + DOWN_CUT.panels;
 constexpr int COUNTERS = 1 + LAYERS * PER_LAYER;  // the first: the embedding
 __constant__ int PANELS_AT[4] = {
     PHASES, PHASES + QKV_CUT.panels, PHASES + QKV_CUT.panels + OUT_CUT.panels,
     PHASES + QKV_CUT.panels + OUT_CUT.panels + GATE_UP_CUT.panels};
 
-DEVICE float4* partial_cells(const Params& p) { return reinterpret_cast<float4*>(p.new_kv); }
+// Parts of sums: (item, group, tile of the panel, lane). Of many tokens they are counted by panel; of few or some,
+// in a place of their own, each word is there when it is not zero, see `flagged`.
+DEVICE float4* counted_parts(const Params& p) { return reinterpret_cast<float4*>(p.new_kv); }
+DEVICE uint4* flagged_parts(const Params& p) { return p.new_kv + (u64)MOST_ITEMS * GROUPS * PANEL * 32; }
 DEVICE float4* residual_cells(const Params& p) { return reinterpret_cast<float4*>(p.codes_shared); }
 DEVICE float* squares_of(const Params& p, int which) {
     return reinterpret_cast<float*>(p.codes_shared) + RESIDUAL_WORDS + which * (NORM_PANELS * MAX_TOKENS);
@@ -69,9 +76,9 @@ DEVICE float* squares_of(const Params& p, int which) {
 DEVICE float* first_powers(const Params& p) {
     return reinterpret_cast<float*>(p.codes_shared) + RESIDUAL_WORDS + SQUARES_WORDS;
 }
-DEVICE u32* counters_of(const Params& p, u32 number) {
+DEVICE u32* counter_of(const Params& p, u32 number, int index) {
     return reinterpret_cast<u32*>(p.codes_shared) + RESIDUAL_WORDS + SQUARES_WORDS + MAX_TOKENS +
-        (number & 1) * (COUNTERS * COUNTER_WORDS);
+        ((number & 1) * COUNTERS + index) * COUNTER_WORDS;
 }
 DEVICE int phase_index(int layer, int phase) { return 1 + layer * PER_LAYER + phase; }
 DEVICE int panel_index(int layer, int op, int panel) { return 1 + layer * PER_LAYER + PANELS_AT[op] + panel; }
@@ -82,6 +89,7 @@ struct PanelShared : Shared {
     u64 weights_full[MAX_SLOTS], weights_read[MAX_SLOTS];
     u64 input_full[MAX_SLOTS], input_read[MAX_SLOTS];
     u64 scaled;       // passes once a norm
+    u64 finished;     // passes between two items of a product: the input ring is free again
     u64 deadline;
     int exit;
     float scale[MAX_TOKENS];  // 1 / rms of a token, over the power of two that its input was scaled by
@@ -98,39 +106,44 @@ constexpr int TEAM_BYTES = (4 * MAX_ROWS * MIX_STRIDE + 4 * MAX_ROWS * 2) * 4;
 
 static __host__ __device__ constexpr int input_stage(int width) { return STAGE_COLUMNS * width * 2; }
 
-// Shared memory: PanelShared | program | squares by tile | head logits | input ring | weight ring. Attention uses
-// the input ring, in which nothing is on its way then.
+// Shared memory: PanelShared | program | squares by tile | head logits | input ring | weight ring. Attention and
+// epilogues use the input ring, in which nothing is on its way then.
 struct Plan {
     int input_slots, weight_slots, input, weights;
 };
 
+// Cells of a thread that lie in the input ring on their way to an epilogue, and teams that attend: both at most.
+constexpr int CELLS = 14;
+static __host__ __device__ constexpr int teams_of(int width) {
+    return width == FEW ? TEAMS_FEW : width == SOME ? TEAMS_SOME : TEAMS_MANY;
+}
+static __host__ __device__ constexpr int cells_of(int width) { return width == MANY ? CELLS : width / 8; }
+
 static __host__ __device__ constexpr Plan plan(int width) {
-    const int wanted = width == MANY ? 5 * input_stage(MANY) : TEAMS * TEAM_BYTES;
-    const int region = ceil_div(wanted, 1024) * 1024;
+    const int inputs = (width == FEW ? 16 : width == SOME ? 8 : 5) * input_stage(width);
+    const int others = max_of(teams_of(width) * TEAM_BYTES, cells_of(width) * THREADS * 16);
+    const int region = ceil_div(max_of(inputs, others), 1024) * 1024;
     return {min_of(region / input_stage(width), MAX_SLOTS),
             min_of((SHARED_LIMIT - FIXED_BYTES - region) / WEIGHT_STAGE, MAX_SLOTS), FIXED_BYTES,
             FIXED_BYTES + region};
 }
-static_assert(TEAMS * TEAM_BYTES <= 5 * input_stage(MANY), "attention fits the input ring");
 static_assert(plan(MANY).weight_slots >= 4 && plan(FEW).weight_slots >= 4, "room for weights on their way");
 
+// Shared memory has fixed addresses: an object of this type costs no register.
 struct Memory {
-    u8* base;
-    PanelShared* shared;
-    const int4* program;
-    float* squares;  // (PANEL, MAX_TOKENS)
-    float* tail;     // logits of this block's tiles, (tiles, 16)
+    MEMBER u8* base() const {
+        extern __shared__ __align__(128) u8 memory[];
+        return memory;
+    }
+    MEMBER PanelShared& shared() const { return *reinterpret_cast<PanelShared*>(base()); }
+    MEMBER const int4* program() const { return reinterpret_cast<const int4*>(base() + STATE_BYTES); }
+    // (PANEL, MAX_TOKENS)
+    MEMBER float* squares() const { return reinterpret_cast<float*>(base() + STATE_BYTES + PROGRAM_UNITS * 16); }
+    // Logits of this block's tiles, (tiles, 16).
+    MEMBER float* tail() const {
+        return reinterpret_cast<float*>(base() + STATE_BYTES + PROGRAM_UNITS * 16 + TILE_SQUARES_BYTES);
+    }
 };
-
-DEVICE Memory memory_of(u8* base) {
-    Memory m;
-    m.base = base;
-    m.shared = reinterpret_cast<PanelShared*>(base);
-    m.program = reinterpret_cast<const int4*>(base + STATE_BYTES);
-    m.squares = reinterpret_cast<float*>(base + STATE_BYTES + PROGRAM_UNITS * 16);
-    m.tail = reinterpret_cast<float*>(base + STATE_BYTES + PROGRAM_UNITS * 16 + TILE_SQUARES_BYTES);
-    return m;
-}
 
 // The program of a block, as engine/cuda/panel_schedule.py encodes it: two units, then items by product, then
 // pieces of attention by team.
@@ -138,21 +151,21 @@ struct Items {
     int at, count;
 };
 
-DEVICE int width_of(const Memory& m) { return m.program[0].x; }
-DEVICE bool all_of(const Memory& m) { return m.program[0].y != 0; }
+DEVICE int width_of(const Memory& m) { return m.program()[0].x; }
+DEVICE bool all_of(const Memory& m) { return m.program()[0].y != 0; }
 
 DEVICE Items items_of(const Memory& m, int op) {
-    const u32 counts = m.program[1].x;
+    const u32 counts = m.program()[1].x;
     int at = 2;
     for (int i = 0; i < op; ++i) at += counts >> 8 * i & 0xff;
-    return {at, op == OP_HEAD ? m.program[1].y : (int)(counts >> 8 * op & 0xff)};
+    return {at, op == OP_HEAD ? m.program()[1].y : (int)(counts >> 8 * op & 0xff)};
 }
 
 DEVICE Items pieces_of(const Memory& m, int team) {
     const Items head = items_of(m, OP_HEAD);
     int at = head.at + head.count;
-    for (int i = 0; i < team; ++i) at += m.program[1].z >> 8 * i & 0xff;
-    return {at, m.program[1].z >> 8 * team & 0xff};
+    for (int i = 0; i < team; ++i) at += m.program()[1].z >> 8 * i & 0xff;
+    return {at, m.program()[1].z >> 8 * team & 0xff};
 }
 
 // One panel (or, in the head, up to 12 tiles) over the stages begin .. end.
@@ -161,7 +174,7 @@ struct Item {
 };
 
 DEVICE Item item_at(const Memory& m, int at) {
-    const int4 v = m.program[at];
+    const int4 v = m.program()[at];
     return {v.x, v.y & 0xffff, v.y >> 16, v.z & 0xffff, v.z >> 16, v.w};
 }
 
@@ -173,14 +186,15 @@ DEVICE void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 DEVICE void fence_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 // One thread. After a failure nobody waits any more, but all go through the motions: the rings stay in step.
-DEVICE void await_count(PanelShared& s, const u32* counter, u32 target, const Abort& abort) {
+DEVICE void await_count(const Params& p, const Memory& m, const u32* counter, u32 target) {
+    PanelShared& s = m.shared();
+    const Abort abort = {p.abort, s.deadline};
     u32 spins = 0;
-    while (load_word(counter) < target)
+    while (load_word_acquire(counter) < target)
         if (!may_wait(abort, spins)) {
             s.failed = 1;
             break;
         }
-    fence_gpu();
 }
 
 // Waits within the block need no deadline of their own: whoever fills or empties the ring has one.
@@ -190,18 +204,40 @@ DEVICE void await_ring(u32 barrier, u32 parity) {
     }
 }
 
-// Computing threads: what all of them have stored is there for who sees the count.
+DEVICE void barrier_end(u32 barrier) { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(barrier) : "memory"); }
+
+// Computing threads: what all of them have stored is there for who sees the count, and for bulk copies after a
+// fence_async of whoever starts them.
 DEVICE void arrive_count(u32* counter) {
-    fence_async();
     block_sync();
     if (thread_index() == 0) add_release(counter, 1);
 }
 
-DEVICE float4 load_cell(const float4* p) {
-    float4 v;
-    asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+// No sum has the bits of this NaN, so that no word is zero.
+DEVICE uint4 flagged(float4 v) {
+    return make_uint4(
+        ~__float_as_uint(v.x), ~__float_as_uint(v.y), ~__float_as_uint(v.z), ~__float_as_uint(v.w));
+}
+DEVICE bool arrived(uint4 v) { return v.x != 0 && v.y != 0 && v.z != 0 && v.w != 0; }
+DEVICE float4 unflagged(uint4 v) {
+    return make_float4(
+        __uint_as_float(~v.x), __uint_as_float(~v.y), __uint_as_float(~v.z), __uint_as_float(~v.w));
+}
+DEVICE uint4 load_flagged(const uint4* p) {
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(p)
                  : "memory");
     return v;
+}
+DEVICE void store_flagged(uint4* p, uint4 v) {
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
+                 "r"(v.w)
+                 : "memory");
+}
+
+// As `copy_unit`, 8 bytes, through L1 as ordinary loads are.
+DEVICE void copy_pair(u32 to, const void* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
 }

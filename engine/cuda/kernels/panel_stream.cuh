@@ -6,31 +6,34 @@
 
 // ---------------------------------------------------------------- weights
 
-struct Carrier {
-    u32 data, full, read;
-    int slot, slots;
-    u32 turns;  // a bit a slot: parity of its next use
+// A place in a ring. Each request begins at slot 0 with barriers that nobody has used.
+struct Place {
+    int slot;
+    u32 parity;
 };
 
-DEVICE Carrier weights_of(const Memory& m, const Plan& plan, u32 turns) {
-    return {shared_address(m.base + plan.weights), shared_address(m.shared->weights_full),
-            shared_address(m.shared->weights_read), 0, plan.weight_slots, turns};
+DEVICE void next_slot(Place& at, int slots) {
+    if (++at.slot == slots) at.slot = 0, at.parity ^= 1u;
 }
 
-DEVICE Carrier inputs_of(const Memory& m, const Plan& plan, u32 turns) {
-    return {shared_address(m.base + plan.input), shared_address(m.shared->input_full),
-            shared_address(m.shared->input_read), 0, plan.input_slots, turns};
+// Shared addresses of a ring.
+struct Ring {
+    u32 data, full, read;
+    int slots;
+};
+
+DEVICE Ring weights_of(const Memory& m, const Plan& plan) {
+    return {shared_address(m.base() + plan.weights), shared_address(m.shared().weights_full),
+            shared_address(m.shared().weights_read), plan.weight_slots};
 }
 
-DEVICE u32 turn_of(const Carrier& c) { return c.turns >> c.slot & 1u; }
-
-DEVICE void next_slot(Carrier& c) {
-    c.turns ^= 1u << c.slot;
-    c.slot = c.slot + 1 == c.slots ? 0 : c.slot + 1;
+DEVICE Ring inputs_of(const Memory& m, const Plan& plan) {
+    return {shared_address(m.base() + plan.input), shared_address(m.shared().input_full),
+            shared_address(m.shared().input_read), plan.input_slots};
 }
 
 // A lane a tile.
-DEVICE void carry_items(const Params& p, const Memory& m, Carrier& c, int op, int layer) {
+DEVICE void carry_items(const Params& p, const Memory& m, const Ring& ring, Place& at, int op, int layer) {
     constexpr int BYTES = STAGE_STEPS * TILE_BYTES;
     const int lane = thread_index() & 31;
     const Items items = items_of(m, op);
@@ -42,24 +45,24 @@ DEVICE void carry_items(const Params& p, const Memory& m, Carrier& c, int op, in
         const u8* from = p.codes[op] + (row * cut.stages + item.begin) * BYTES;
 #pragma unroll 1
         for (int stage = item.begin; stage < item.end; ++stage, from += BYTES) {
-            await_ring(c.read + 8 * c.slot, turn_of(c) ^ 1u);
-            if (lane == 0) barrier_expect(c.full + 8 * c.slot, item.count * BYTES);
+            const u32 full = ring.full + 8 * at.slot;
+            await_ring(ring.read + 8 * at.slot, at.parity ^ 1u);
+            if (lane == 0) barrier_expect(full, item.count * BYTES);
             __syncwarp();
-            if (lane < item.count)
-                fetch(c.data + c.slot * WEIGHT_STAGE + lane * BYTES, from, BYTES, c.full + 8 * c.slot);
-            next_slot(c);
+            if (lane < item.count) fetch(ring.data + at.slot * WEIGHT_STAGE + lane * BYTES, from, BYTES, full);
+            next_slot(at, ring.slots);
         }
     }
 }
 
-DEVICE void run_courier(const Params& p, const Memory& m, const Plan& plan, u32& turns) {
-    Carrier c = weights_of(m, plan, turns);
+DEVICE void run_courier(const Params& p, const Memory& m, const Plan& plan) {
+    const Ring ring = weights_of(m, plan);
+    Place at = {};
 #pragma unroll 1
     for (int layer = 0; layer < LAYERS; ++layer)
 #pragma unroll 1
-        for (int op = OP_QKV; op <= OP_DOWN; ++op) carry_items(p, m, c, op, layer);
-    carry_items(p, m, c, OP_HEAD, 0);
-    turns = c.turns;
+        for (int op = OP_QKV; op <= OP_DOWN; ++op) carry_items(p, m, ring, at, op, layer);
+    carry_items(p, m, ring, at, OP_HEAD, 0);
 }
 
 // ---------------------------------------------------------------- activations
@@ -79,38 +82,42 @@ DEVICE const u8* input_address(const Params& p, int op, bool all) {
 
 // One thread.
 DEVICE void load_items(
-    const Params& p, const Memory& m, Carrier& c, int op, int layer, int width, const Abort& abort) {
+    const Params& p, const Memory& m, const Ring& ring, Place& at, u32& finished, int op, int layer, int width) {
     const Items items = items_of(m, op);
     if (items.count == 0) return;
     const bool all = all_of(m);
     const int slot_bytes = input_stage(width), bytes = op == OP_HEAD && !all ? input_stage(FEW) : slot_bytes;
-    await_count(
-        *m.shared, counters_of(p, m.shared->request.number) + source_of(op, layer) * COUNTER_WORDS, gridDim.x,
-        abort);
+    await_count(p, m, counter_of(p, m.shared().request.number, source_of(op, layer)), gridDim.x);
     fence_async();
 #pragma unroll 1
     for (int i = 0; i < items.count; ++i) {
         const Item item = item_at(m, items.at + i);
         const u8* from = input_address(p, op, all) + (u64)item.begin * bytes;
+        if (i > 0 && op != OP_HEAD) {  // what follows the sums uses the ring
+            await_ring(shared_address(&m.shared().finished), finished);
+            finished ^= 1u;
+            fence_async();
+        }
 #pragma unroll 1
         for (int stage = item.begin; stage < item.end; ++stage, from += bytes) {
-            await_ring(c.read + 8 * c.slot, turn_of(c) ^ 1u);
-            barrier_expect(c.full + 8 * c.slot, bytes);
-            fetch(c.data + c.slot * slot_bytes, from, bytes, c.full + 8 * c.slot);
-            next_slot(c);
+            const u32 full = ring.full + 8 * at.slot;
+            await_ring(ring.read + 8 * at.slot, at.parity ^ 1u);
+            barrier_expect(full, bytes);
+            fetch(ring.data + at.slot * slot_bytes, from, bytes, full);
+            next_slot(at, ring.slots);
         }
     }
 }
 
-DEVICE void run_loader(
-    const Params& p, const Memory& m, const Plan& plan, int width, u32& turns, const Abort& abort) {
-    Carrier c = inputs_of(m, plan, turns);
+DEVICE void run_loader(const Params& p, const Memory& m, const Plan& plan, int width) {
+    const Ring ring = inputs_of(m, plan);
+    Place at = {};
+    u32 finished = 0;
 #pragma unroll 1
     for (int layer = 0; layer < LAYERS; ++layer)
 #pragma unroll 1
-        for (int op = OP_QKV; op <= OP_DOWN; ++op) load_items(p, m, c, op, layer, width, abort);
-    load_items(p, m, c, OP_HEAD, 0, width, abort);
-    turns = c.turns;
+        for (int op = OP_QKV; op <= OP_DOWN; ++op) load_items(p, m, ring, at, finished, op, layer, width);
+    load_items(p, m, ring, at, finished, OP_HEAD, 0, width);
 }
 
 // ---------------------------------------------------------------- scales
@@ -127,15 +134,14 @@ DEVICE float load_float(const float* p) {
 
 // A lane a token: parts of its sum of squares in the order of the panels. Norm 0 is that of the first layer's
 // attention, then they take turns; the last is the final one.
-DEVICE void run_scaler(const Params& p, const Memory& m, const Abort& abort) {
-    PanelShared& s = *m.shared;
+DEVICE void run_scaler(const Params& p, const Memory& m) {
+    PanelShared& s = m.shared();
     const int lane = thread_index() & 31, tokens = s.request.tokens;
-    u32* counters = counters_of(p, s.request.number);
 #pragma unroll 1
     for (int norm = 0; norm <= 2 * LAYERS; ++norm) {
         const int source =
             norm == 0 ? 0 : phase_index((norm - 1) / 2, norm & 1 ? PHASE_OUT : PHASE_DOWN);
-        if (lane == 0) await_count(s, counters + source * COUNTER_WORDS, gridDim.x, abort);
+        if (lane == 0) await_count(p, m, counter_of(p, s.request.number, source), gridDim.x);
         __syncwarp();
         const float* squares = squares_of(p, norm & 1);
 #pragma unroll 1

@@ -13,7 +13,13 @@ DEVICE u64 input_descriptor(u32 address, int width) {
 
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory"); }
+// Until all is done. Nothing that is computed from `d` may be moved before.
+template <int COUNT>
+DEVICE void wgmma_wait(float (&d)[COUNT]) {
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
 
 DEVICE void wgmma(float (&d)[4], const u32 (&a)[4], u64 b) {
     asm volatile(
