@@ -32,6 +32,8 @@ VIAL_CHOOSES_S = 0.00015
 VIAL_ASKS_S = 0.00004
 VIAL_WAITS_S = 0.5
 
+_VERSION = 0x01  # the question for VIA's version, with which both begin (vial-gui keyboard_comm.py)
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -157,14 +159,18 @@ class WrongAnswer:
 class Program:
     """Another program with the keyboard, which lives through `_run` in the bus's time.
 
-    What the system tells of it, `FakeOthers` for our side; `opened_at` is the time of its own open.
+    What the system tells of it, `FakeOthers` for our side; `opened_at` is the time of its own open. `version`
+    is that of the VIA protocol that the keyboard speaks.
     """
 
     bus: Bus
     script: Script
+    version: int
     wrong: list[WrongAnswer] = field(default_factory=list, init=False)
     shifted: int = field(default=0, init=False)  # answers to an earlier request of its own
     right: int = field(default=0, init=False)
+    # Reports of ours that said what the answer would have said.
+    as_good: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
         self.handle = Handle(self.bus)
@@ -178,6 +184,10 @@ class Program:
     def is_open(self) -> bool:
         return self.others.program is not None
 
+    @property
+    def has_closed(self) -> bool:
+        return self.opened_at < self.bus.now and not self.is_open
+
     def start(self, at: float) -> None:
         self.bus.at(at, self._advance)
 
@@ -190,6 +200,18 @@ class Program:
 
     def _advance(self) -> None:
         next(self._steps, None)
+
+    def _judge(self, request: bytes, answer: Answer) -> None:
+        """What the program takes for the answer to its newest request."""
+        version = bytes((_VERSION, *self.version.to_bytes(2, "big")))
+        if answer.asked_by is self and answer.asked_at == self._asked_at:
+            self.right += 1
+        elif answer.asked_by is self:
+            self.shifted += 1
+        elif request[0] == _VERSION and answer.report[:3] == version:
+            self.as_good += 1
+        else:
+            self.wrong.append(WrongAnswer(answer, self.bus.now))
 
     def _wait(self, seconds: float) -> Generator[None, None, None]:
         resume_at = self.bus.now + seconds
@@ -212,7 +234,7 @@ class VialGui(Program):
             while not self.handle.queue and self.bus.now < give_up_at:
                 yield
             if self.handle.queue:
-                self._take()
+                self._judge(request, self.handle.queue.popleft()[1])
         self.handle.close()
         self.others.program = None
 
@@ -239,15 +261,6 @@ class VialGui(Program):
 
     def _came(self) -> None:
         self._advance()
-
-    def _take(self) -> None:
-        _, answer = self.handle.queue.popleft()
-        if answer.asked_by is not self:
-            self.wrong.append(WrongAnswer(answer, self.bus.now))
-        elif answer.asked_at == self._asked_at:
-            self.right += 1
-        else:
-            self.shifted += 1
 
 
 def vial_gui(dice: Random, busy_s: float = 20.0) -> Script:

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
 from firmware_bridge.neighbours import Sign
-from tests.helpers.shared_bus import Answer, Program, Script, WrongAnswer
+from tests.helpers.shared_bus import Answer, Program, Script
 
 # Seconds, not measured. Each is a few messages between the page, the browser's process for devices and a thread
 # of that. Slow browsers make the moments longer in which a report of ours can be taken.
@@ -29,17 +29,10 @@ KNOWS_IT_S = (0.00005, 0.02)
 FETCHES_IT_S = (0.02, 1.5)
 ASKS_ON_S = (0.00005, 0.003)
 
-_VERSION = 0x01
-
 
 @dataclass
 class ViaApp(Program):
     """See the module. `wrong`: answers that were none, or said something else than the keyboard would have."""
-
-    version: int  # of the VIA protocol that the keyboard speaks
-    as_good: int = field(
-        default=0, init=False
-    )  # reports of ours that said what the answer would have said
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,19 +78,6 @@ class ViaApp(Program):
                 self._seen.append((int(self.bus.now * 1000), answer))
 
         self.bus.at(self._page_at, see)
-
-    def _judge(self, request: bytes, answer: Answer) -> None:
-        if answer.asked_by is self and answer.asked_at == self._asked_at:
-            self.right += 1
-        elif answer.asked_by is self:
-            self.shifted += 1
-        elif request[0] == _VERSION and answer.report[:3] == self._true_version():
-            self.as_good += 1
-        else:
-            self.wrong.append(WrongAnswer(answer, self.bus.now))
-
-    def _true_version(self) -> bytes:
-        return bytes((_VERSION, *self.version.to_bytes(2, "big")))
 
 
 def via_app(dice: Random, busy_s: float = 20.0) -> Script:
