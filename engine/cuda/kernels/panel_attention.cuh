@@ -118,7 +118,7 @@ DEVICE void mix_chunk(
 }
 
 DEVICE void team_sync() {
-    asm volatile("bar.sync %0, %1;" ::"r"(2 + thread_index() / TEAM_THREADS), "n"(TEAM_THREADS) : "memory");
+    asm volatile("barrier.sync %0, %1;" ::"r"(2 + thread_index() / TEAM_THREADS), "n"(TEAM_THREADS) : "memory");
 }
 
 // Tokens first .. first + count of the request and key-value head `head`. `scratch`: TEAM_BYTES of this team. A function
