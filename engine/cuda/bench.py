@@ -232,8 +232,7 @@ def bench(
             result["device"] = facts.name
             result["cuda_of_driver"] = facts.driver
             result["kernel"] = backend.engine.kernel.key
-            result["kernel_name"] = backend.engine.layout.variant.kernel
-            result["clusters"] = backend.engine.layout.cluster > 1
+            result["kernel_name"] = backend.engine.layout.name
             part = {
                 "latency": latencies(backend, tokens, runs),
                 "doorbell": doorbell(backend, runs),

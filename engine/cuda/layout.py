@@ -49,8 +49,13 @@ class Tuning:
 
 
 class Layout(Protocol):
-    """`shared_bytes`: dynamic shared memory of a block; `program_units`: 16-byte words of a program."""
+    """`name`: "grid", "cluster" or "panel".
 
+    `shared_bytes`: dynamic shared memory of a block; `program_units`: 16-byte words of a program.
+    """
+
+    @property
+    def name(self) -> str: ...
     @property
     def variant(self) -> Variant: ...
     @property
@@ -84,6 +89,7 @@ class _Plan:
 class GridLayout:
     """The grid kernel on `blocks` blocks."""
 
+    name: Final = "grid"
     cluster: Final = 1
     threads: Final = shape.THREADS
 
@@ -167,6 +173,7 @@ class GridLayout:
 class ClusterLayout:
     """The cluster kernel on `clusters` clusters."""
 
+    name: Final = "cluster"
     cluster: Final = CLUSTER
 
     def __init__(self, variant: ClusterVariant, clusters: int) -> None:
@@ -208,6 +215,7 @@ class ClusterLayout:
 class PanelLayout:
     """The panel kernel on the blocks of `variant`."""
 
+    name: Final = "panel"
     cluster: Final = 1
 
     def __init__(self, variant: PanelVariant) -> None:

@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         backend = CudaBackend(model, 256, options.cache, tuning=Tuning(kernel=kernel))
         try:
             found = np.concatenate([backend.forward_all(w.tolist(), 0) for w in expected.tokens])
-            name = "cluster" if backend.engine.layout.cluster > 1 else "grid"
+            name = backend.engine.layout.name
             result |= {"device": backend.facts.name}
         finally:
             backend.close()

@@ -107,8 +107,8 @@ class Run:
 
     @staticmethod
     def kernel_of(backend: CudaBackend) -> str:
-        """ "cluster" or "grid"."""
-        return "cluster" if backend.engine.layout.cluster > 1 else "grid"
+        """ "cluster", "panel" or "grid"."""
+        return backend.engine.layout.name
 
     def say(self, text: str) -> None:
         """One line of progress, on standard error."""
