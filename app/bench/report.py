@@ -42,6 +42,11 @@ class Run:
         return tuple(shot.ready_s for shot in self.shots if not math.isnan(shot.ready_s))
 
     @property
+    def hops(self) -> tuple[float, ...]:
+        """Seconds that a bare thread took to wake, where measured."""
+        return tuple(shot.hop_s for shot in self.shots if not math.isnan(shot.hop_s))
+
+    @property
     def hit_rate(self) -> float:
         return len(self.hits) / len(self.shots)
 
@@ -58,20 +63,22 @@ def table(runs: Sequence[Run]) -> list[str]:
     """One line for each typist."""
     lines = [
         "words/min  triggers    hits |  hit: p50    p99    max us (p99 from press) |"
-        " miss: p50    max ms | ready after: p50    p90 ms | tokens ahead   wasted"
+        " miss: p50    max ms | ready after: p50    p90 ms | tokens ahead   wasted | bare thread: p50    p99 us"
     ]
     for run in runs:
         hits = [percentile(run.hits, p) * 1e6 for p in (50, 99, 100)]
         misses = [percentile(run.misses, p) * 1e3 for p in (50, 100)]
         ready = [percentile(run.ready, p) * 1e3 for p in (50, 90)]
         computed, wasted = run.stats.computed, run.stats.wasted
+        hops = [percentile(run.hops, p) * 1e6 for p in (50, 99)]
         lines.append(
             f"{run.words_per_minute:9.0f}{len(run.shots):10d}{run.hit_rate:8.1%} |"
             f"{_or_dash(hits[0]):>10}{_or_dash(hits[1]):>7}{_or_dash(hits[2]):>10}"
             f"{_or_dash(percentile(run.from_press, 99) * 1e6):>17} |"
             f"{_or_dash(misses[0]):>10}{_or_dash(misses[1]):>10} |"
             f"{_or_dash(ready[0]):>17}{_or_dash(ready[1]):>10} |"
-            f"{computed:13d}{wasted:9d}"
+            f"{computed:13d}{wasted:9d} |"
+            f"{_or_dash(hops[0]):>17}{_or_dash(hops[1]):>10}"
         )
     return lines
 
@@ -90,6 +97,7 @@ def document(runs: Sequence[Run], options: Mapping[str, object]) -> dict[str, ob
                 "hit_from_press_us": _percentiles(run.from_press),
                 "miss_us": _percentiles(run.misses),
                 "ready_after_us": _percentiles(run.ready),
+                "bare_thread_us": _percentiles(run.hops),
                 "ready": asdict(run.stats),
                 "shots": [
                     {
@@ -98,6 +106,7 @@ def document(runs: Sequence[Run], options: Mapping[str, object]) -> dict[str, ob
                         "us": shot.seconds * 1e6,
                         "keyboard_us": shot.keyboard_s * 1e6,
                         "ready_after_ms": None if math.isnan(shot.ready_s) else shot.ready_s * 1e3,
+                        "bare_thread_us": None if math.isnan(shot.hop_s) else shot.hop_s * 1e6,
                     }
                     for shot in run.shots
                 ],

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from app.bench.hop import BareHop
 from app.bench.typist import Trace
 from app.companion.core import Companion, Mailbox
 from app.companion.macros import MacroKey
@@ -47,7 +48,8 @@ class Shot:
 
     `gap_s` is the time between the last key and the trigger, `seconds` from the trigger's report to the
     reply's first report written, `keyboard_s` from the press of the trigger to its report. `ready_s` is how
-    long after the last key the reply's first token was there, NaN if it was not before the trigger.
+    long after the last key the reply's first token was there, NaN if it was not before the trigger. `hop_s`:
+    what the machine took a moment later to wake a thread that does nothing else.
     """
 
     gap_s: float
@@ -55,6 +57,7 @@ class Shot:
     seconds: float
     keyboard_s: float = 0.0
     ready_s: float = math.nan
+    hop_s: float = math.nan
 
 
 class BenchError(Exception):
@@ -78,8 +81,10 @@ class TriggerStation:
         )
         self._link = Link(self._open_transport, self._mailbox.post)
         self._companion = Companion(self._mailbox, self._link, self._engine, settings)
+        self._hop = BareHop()
 
     def __enter__(self) -> TriggerStation:
+        self._hop.start()
         self._companion.start()
         self._link.start()
         settings = self._settings
@@ -102,6 +107,7 @@ class TriggerStation:
         self._companion.stop()
         self._link.stop()
         self._engine.stop()
+        self._hop.stop()
 
     @property
     def stats(self) -> ReadyStats:
@@ -147,12 +153,13 @@ class TriggerStation:
         if not written or sent_at is None:
             raise BenchError("the reply was not sent to the keyboard")
         is_hit = is_ready and (replied_at is None or written[0] < replied_at)
-        time.sleep(_REST_S)
+        time.sleep(_REST_S)  # everything sleeps again, as before the trigger
+        hop_s = self._hop.seconds()
         if self._companion.state.dropped:
             raise BenchError("the virtual keyboard lost keys")
         return Shot(
             trace.trigger_gap_s, is_hit, written[0] - sent_at, sent_at - pressed_at,
-            ready_s if ready_s > 0 else math.nan,
+            ready_s if ready_s > 0 else math.nan, hop_s,
         )  # fmt: skip
 
     def _tap(self, usage: int) -> None:

@@ -53,8 +53,8 @@ def test_the_group_lists_its_commands_without_importing_them() -> None:
 
 def test_the_table_tells_hits_from_misses() -> None:
     shots = (
-        Shot(0.1, True, 2e-4, 1e-5, 0.03),
-        Shot(0.2, True, 3e-4, 2e-5, 0.04),
+        Shot(0.1, True, 2e-4, 1e-5, 0.03, 5e-5),
+        Shot(0.2, True, 3e-4, 2e-5, 0.04, 7e-5),
         Shot(0.01, False, 0.05),
     )
     run = Run(90, shots, ReadyStats(2, 1, 100, 40))
@@ -75,6 +75,8 @@ def test_the_table_tells_hits_from_misses() -> None:
         "40",
         "100",
         "40",
+        "50",
+        "70",
     ]
     assert "wasted" in head
     whole = document([run], {"seed": 1})
@@ -101,3 +103,4 @@ def test_the_ask_key_in_suggest_mode_is_a_trigger_too(tmp_path: Path) -> None:
     (run,) = json.loads(file.read_text())["runs"]
     assert run["hit_rate"] == 1.0
     assert run["ready"]["misses"] == 0
+    assert all(shot["bare_thread_us"] > 0 for shot in run["shots"])
