@@ -197,7 +197,9 @@ class Session:
             return self._take_frame(frame, now)
         except FrameError:
             self._stats.foreign += 1
-            return self._give_way(now) if self._quiet.notice(report, now) else []
+            begins = self._quiet.notice(report, now)
+            goes_on = self._phase is _Phase.PAUSED and self._quiet.program is not None
+            return self._give_way(now) if begins or goes_on else []
 
     def come_back(self) -> None:
         """No other program has the keyboard open any more, says the person."""
@@ -216,11 +218,10 @@ class Session:
         return self._keys.lift_all(now)
 
     def _give_way(self, now: float) -> list[BridgeEvent]:
-        """Say nothing while another program talks; the keyboard takes its parts back after 3 s of that."""
+        """Say nothing while another program talks, the same or another one; the keyboard takes all back."""
         self._phase = _Phase.PAUSED
         self._request = None
-        is_left = self._quiet.is_left_open
-        self.problem = LinkProblem.LEFT_OPEN if is_left else LinkProblem.OTHER_PROGRAM
+        self.problem = LinkProblem.of_others(self._quiet.is_left_open)
         self.advice = self._quiet.told
         announced, self._announced = self._announced, False
         reason = f"{self._quiet.program} is using the keyboard"

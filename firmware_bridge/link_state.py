@@ -58,6 +58,11 @@ class LinkProblem(enum.StrEnum):
     SUSPENDED = "the computer was asleep"
     INTERNAL = "a fault in Thock; see the log"
 
+    @classmethod
+    def of_others(cls, is_left_open: bool) -> LinkProblem:
+        """While another program has the keyboard; `is_left_open`: for as long as the person says nothing."""
+        return cls.LEFT_OPEN if is_left_open else cls.OTHER_PROGRAM
+
 
 class SessionEndedError(BridgeError):
     """This connection is over; the link opens the device anew."""

@@ -86,10 +86,19 @@ def program_of(report: bytes, rows: Iterable[Neighbour]) -> str | None:
 def _row_of(report: bytes, rows: Iterable[Neighbour]) -> Neighbour | None:
     if is_frame(report):
         return None  # for another host of ours, and perhaps in VIA form
-    for row in rows:
-        if report[:1] and row.low <= report[0] <= row.high:
-            return row if row.answer else None
-    return None
+    row = _first_row(report, rows)
+    return row if row is not None and row.answer else None
+
+
+def _is_unasked(report: bytes, rows: Iterable[Neighbour]) -> bool:
+    """Whether it surely answers no other program."""
+    row = _first_row(report, rows)
+    return is_frame(report) or (row is not None and not row.answer)
+
+
+def _first_row(report: bytes, rows: Iterable[Neighbour]) -> Neighbour | None:
+    fitting = (row for row in rows if report[:1] and row.low <= report[0] <= row.high)
+    return next(fitting, None)
 
 
 class Sign(enum.IntEnum):
@@ -228,10 +237,15 @@ class QuietTimes:
         """A report came that is not for us; whether a conversation of others begins with it."""
         row = _row_of(report, self._rows)
         if self._is_talking(now):
-            # Vial's answers have no mark of their own. All that comes now keeps us silent.
+            # Vial's answers have no mark of their own. All that comes now keeps us silent, but for what the
+            # keyboard sends by itself: with keys that come for ever, that would be for ever.
+            if _is_unasked(report, self._rows):
+                return False
             if row is not None and self._says_more(row):
                 self._begin(row)
-            self.silent_until = now + self._silence_s
+            is_of_it = row is None or row.stays
+            silence_s = self._silence_s if is_of_it else self._quiet_s
+            self.silent_until = max(self.silent_until, now + silence_s)
             return False
         self.program = None
         self.is_left_open = False

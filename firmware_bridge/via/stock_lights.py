@@ -28,7 +28,6 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.sleep_clock import NAP_S, SleepClock, system_sleep_clock
-from firmware_bridge.texts import Text
 from firmware_bridge.transport.base import Transport
 from firmware_bridge.via.baseline import BaselineStore
 from firmware_bridge.via.conversation import (
@@ -223,37 +222,42 @@ class StockLights(DeviceThread):
     def _wait_out(self, conversation: Conversation, reason: BridgeError) -> None:
         """Say nothing until the other program or the unlocking has ended; then all is read anew."""
         was_ready = self._state is LinkState.READY
-        if isinstance(reason, OtherProgramError):
-            problem, advice = LinkProblem.OTHER_PROGRAM, conversation.told
-            if conversation.is_left_open:
-                problem = LinkProblem.LEFT_OPEN
-        else:
-            problem, advice = LinkProblem.UNLOCKING, Text("")
+        is_unlocking = not isinstance(reason, OtherProgramError)
         self._called_back = False
-        self._set_state(LinkState.PAUSED, problem, advice)
+        if is_unlocking:
+            self._set_state(LinkState.PAUSED, LinkProblem.UNLOCKING)
+        else:
+            self._say_who(conversation)
         if was_ready:
             _log.info("lights paused: %s", reason)
             self._tell(LinkLost(str(reason)))
         until = self._clock() + self._options.unlock_check_s
         while not self._stopping.is_set():
-            if problem is not LinkProblem.UNLOCKING:
+            if not is_unlocking:
+                self._say_who(conversation)  # it may be another program now
                 if self._called_back:
                     self._called_back = False
                     conversation.come_back()
                 until = conversation.silent_until
             left_s = until - self._clock()
             if left_s <= 0:
-                if problem is LinkProblem.UNLOCKING or conversation.is_quiet():
+                if is_unlocking or conversation.is_quiet():
                     break
                 left_s = self._options.unlock_check_s
             heard = conversation.stats.foreign
             try:
                 conversation.listen(min(left_s, self._options.poll_s))
             except OtherProgramError:
-                problem = LinkProblem.OTHER_PROGRAM
+                is_unlocking = False
             if conversation.stats.foreign != heard:  # Vial asks 5 times a second how far it is
                 until = self._clock() + self._options.unlock_check_s
         self._slept = self._sleep_clock()
+
+    def _say_who(self, conversation: Conversation) -> None:
+        """Which program has the keyboard, and whether the person must say when it is over."""
+        problem = LinkProblem.of_others(conversation.is_left_open)
+        if (problem, conversation.told) != (self._problem, self._advice):
+            self._set_state(LinkState.PAUSED, problem, conversation.told)
 
     def _announce(self, found: FoundBoard, transport: Transport) -> None:
         if self._state is LinkState.READY:

@@ -389,3 +389,26 @@ def test_a_running_link_is_paused_and_comes_back(ends: str) -> None:
     finally:
         assert link.stop()
     assert [type(event) for event in events] == [LinkReady, LinkLost, LinkReady]
+
+
+def test_what_the_keyboard_sends_by_itself_does_not_keep_thock_away() -> None:
+    quiet = QuietTimes(hush_s=0.25, quiet_s=5, open_hush_s=1.8, stay_s=600)
+    quiet.notice(VIA_VERSION, 10)
+    assert quiet.notice(KEYMAP, 11)
+    assert not quiet.notice(b"\x16\x01".ljust(32, b"\0"), 300)  # VIA's UI_SYNC_REQUEST
+    assert not quiet.notice(LIGHTS_PROGRAM, 608)  # not VIA's
+    assert quiet.silent_until == 613
+    assert not quiet.is_over(612.9)
+    assert quiet.is_over(613)
+
+
+def test_the_link_says_so_when_via_comes_after_a_program_that_is_waited_for() -> None:
+    lab = ready_lab()
+    lab.give(LIGHTS_PROGRAM)
+    lab.give(LIGHTS_PROGRAM)
+    assert lab.session.problem is LinkProblem.OTHER_PROGRAM
+    lab.events.clear()
+    lab.give(KEYMAP)
+    assert lab.session.problem is LinkProblem.LEFT_OPEN
+    assert lab.session.advice == "VIA is using the keyboard. Close it, then resume."
+    assert lab.events == []

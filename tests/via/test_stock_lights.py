@@ -226,6 +226,29 @@ def test_it_goes_on_when_the_person_says_so(desk: LightsDesk) -> None:
     wait_until(lambda: lights._shown == BLUE)
 
 
+def test_the_person_is_asked_to_resume_when_vial_goes_on_after_the_unlocking(
+    store: BaselineStore,
+) -> None:
+    desk = LightsDesk(VialBoard(rgb_leds=9, unlocking=True), store)
+    lights = desk.lights(QUICK)
+    wait_until(lambda: lights.problem is LinkProblem.UNLOCKING)
+    desk.overhear(b"\x01\0\x0c", b"\x11\4")
+    wait_until(lambda: lights.problem is LinkProblem.LEFT_OPEN)
+    assert lights.advice == "VIA is using the keyboard. Close it, then resume."
+    assert lights.stop(30)
+
+
+def test_the_person_is_asked_to_resume_when_via_comes_after_another_program(
+    desk: LightsDesk,
+) -> None:
+    lights = desk.lights(replace(QUICK, quiet_s=1))
+    assert lights.wait_for(LinkState.READY, 10)
+    desk.overhear(b"\x21\0", b"\x21\0")
+    wait_until(lambda: lights.problem is LinkProblem.OTHER_PROGRAM)
+    desk.overhear(b"\x11\4")
+    wait_until(lambda: lights.problem is LinkProblem.LEFT_OPEN)
+
+
 def test_it_goes_on_when_the_program_has_closed_the_keyboard(desk: LightsDesk) -> None:
     others = FakeOthers()
     lights = desk.lights(replace(QUICK, hush_s=0.02, open_hush_s=0.05, quiet_s=0.1), others)
