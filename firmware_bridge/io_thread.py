@@ -43,6 +43,11 @@ class IoThread(ABC):
         self._state = LinkState.STOPPED
         self._problem: LinkProblem | None = None
         self._advice = ""
+        self._watcher: Callable[[], None] = lambda: None
+
+    def watch_state(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` after the state or its problem was set, on the thread that set it. Before `start`."""
+        self._watcher = watcher
 
     def start(self) -> None:
         """Begin to search.
@@ -95,6 +100,7 @@ class IoThread(ABC):
         with self._changed:
             self._state, self._problem, self._advice = state, problem, advice
             self._changed.notify_all()
+        self._watcher()
 
     def _live(self) -> None:
         self._run()

@@ -109,6 +109,7 @@ def command(
             keyboard_name=lambda: keyboards.name,
             keyboard_away=lambda: keyboards.away,
             keyboard_back=keyboards.come_back,
+            watch_away=keyboards.watch_away,
             store=store,
             overrides=overrides,
             engine_argv=_engine_argv(engine),
@@ -173,7 +174,7 @@ def _open_keyboard(
         keyboard = make(listener)
         yield OpenKeyboard(
             keyboard, lambda: newest[0].identity.product if newest else "", keyboard.configure,
-            lambda: keyboard.away, keyboard.come_back,
+            lambda: keyboard.away, keyboard.come_back, keyboard.watch_away,
         )  # fmt: skip
 
 

@@ -62,7 +62,9 @@ class AnyKeyboard:
         self._make_stock = make_stock
         self._make_openrgb = make_openrgb
         self._lock = threading.RLock()
+        self._watcher: Callable[[], None] = lambda: None
         self._link = make_link(self._from_link)
+        self._link.watch_state(self._moved)
         self._stock: StockLights | None = None
         self._openrgb: Lights | None = None
         self._ending: list[threading.Thread] = []
@@ -115,14 +117,21 @@ class AnyKeyboard:
 
     @property
     def away(self) -> Away | None:
-        """Set while another program has the keyboard."""
-        for part in (self._link, self._stock):
+        """Set while another program has the keyboard; of two, the one that has the module counts."""
+        for part in (self._link, None if self._has_board else self._stock):
             if part is None:
                 continue
             problem = part.problem
             if problem in (LinkProblem.OTHER_PROGRAM, LinkProblem.LEFT_OPEN):
                 return Away(part.advice, problem is LinkProblem.LEFT_OPEN)
         return None
+
+    def watch_away(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` whenever `away` may have changed, on any thread. Before `start`."""
+        self._watcher = watcher
+
+    def _moved(self) -> None:
+        self._watcher()
 
     def come_back(self) -> None:
         """No other program has the keyboard open any more, says the person."""
@@ -168,6 +177,7 @@ class AnyKeyboard:
         if wants_stock and self._stock is None:
             self._visit += 1
             self._stock = self._make_stock(partial(self._from_stock, self._visit))
+            self._stock.watch_state(self._moved)
             self._stock.start()
         elif not wants_stock and self._stock is not None:
             self._end(self._stock)

@@ -90,6 +90,7 @@ class CompanionHost:
         self._keyboard_away = keyboard_away
         self._keyboard_back = keyboard_back
         self._listeners: tuple[Listener, ...] = ()
+        self._told_away: Away | None = None
         self._lock = threading.Lock()  # held while the file is written
         self._place_lock = threading.Lock()  # never held for long
         loaded = store.load()
@@ -127,6 +128,13 @@ class CompanionHost:
         name = self._keyboard_name() if companion.keyboard is not None else ""
         self._move(lambda place: replace(place, keyboard=(name,) if name else ()))
         self._tell()
+
+    def keyboard_moved(self) -> None:
+        """A watcher of the keyboard: another program may have come to it, or left it. The companion knows only
+        keyboards that were ready, and publishes nothing while there is none.
+        """
+        if self._keyboard_away() != self._told_away:
+            self._tell()
 
     # ---------------------------------------------------------------- commands
 
@@ -247,6 +255,7 @@ class CompanionHost:
         state = self.state
         if state is None:
             return
+        self._told_away = state.away
         for listener in self._listeners:
             try:
                 listener(state)

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 class OpenKeyboard:
     """One way to a keyboard, not started yet. `name` is its product name, once there is one.
 
-    `away` and `come_back`: as those of `AnyKeyboard`.
+    `away`, `come_back` and `watch_away`: as those of `AnyKeyboard`.
     """
 
     port: StartableKeyboard
@@ -41,6 +41,7 @@ class OpenKeyboard:
     configure: Callable[[LightsSettings], None]
     away: Callable[[], Away | None] = lambda: None
     come_back: Callable[[], None] = lambda: None
+    watch_away: Callable[[Callable[[], None]], None] = lambda _: None
 
 
 Open = Callable[[str, LightsSettings, Listener], AbstractContextManager[OpenKeyboard]]
@@ -57,6 +58,7 @@ class KeyboardSwitch:
         self._chosen = chosen
         self._lights = lights
         self._listener: Listener = lambda _: None
+        self._watcher: Callable[[], None] = lambda: None
         self._wishes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="keyboard-switch", daemon=True)
         self._end = ExitStack()  # of the keyboard that is open
@@ -85,6 +87,10 @@ class KeyboardSwitch:
         """Set while another program has the keyboard."""
         now = self._now
         return None if now is None else now.away()
+
+    def watch_away(self, watcher: Callable[[], None]) -> None:
+        """Call `watcher` whenever `away` may have changed, on any thread. Before `start`."""
+        self._watcher = watcher
 
     def come_back(self) -> None:
         """No other program has it open any more, says the person."""
@@ -171,6 +177,7 @@ class KeyboardSwitch:
                 for act in self._wanted.values():
                     act(opened.port)
                 self._now = opened
+            opened.watch_away(self._watcher)
             opened.port.start()
             end.callback(self._stop_port, opened.port)
             self._end = end.pop_all()
@@ -183,6 +190,7 @@ class KeyboardSwitch:
             if self._is_connected:
                 self._is_connected = False
                 self._listener(LinkLost("another keyboard was chosen"))
+        self._watcher()
         self._end.close()
 
     def _stop_port(self, port: StartableKeyboard) -> None:

@@ -47,13 +47,14 @@ MakeKeyboard = Callable[[Callable[[BridgeEvent], None]], StartableKeyboard]
 
 @dataclass(frozen=True, slots=True)
 class ProgramOptions:
-    """`overrides` hold over the settings file. `runtime` is the folder for socket, key and lock."""
+    """`overrides` hold over the settings file. `runtime` is the folder for socket, key and lock.
+
+    `keyboard_away`, `keyboard_back` and `watch_away`: `away`, `come_back` and `watch_away` of the keyboard.
+    """
 
     runtime: Path
     make_keyboard: MakeKeyboard
     keyboard_name: Callable[[], str]
-    keyboard_away: Callable[[], Away | None]
-    keyboard_back: Callable[[], None]
     store: SettingsStore
     overrides: Changes
     engine_argv: Sequence[str]
@@ -63,6 +64,9 @@ class ProgramOptions:
     subscribers: Sequence[Subscriber] = ()
     listeners: Sequence[Listener] = ()
     first_run: FirstRun = field(default_factory=FirstRun)
+    keyboard_away: Callable[[], Away | None] = lambda: None
+    keyboard_back: Callable[[], None] = lambda: None
+    watch_away: Callable[[Callable[[], None]], None] = lambda _: None
 
 
 class Translator:
@@ -137,6 +141,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
             service.heard(event)
             mailbox.post(event)
 
+        options.watch_away(host.keyboard_moved)
         keyboard = options.make_keyboard(hear)
         own = OwnFiles(words_file(), history_file(), personas_folder(), moods_file())
         companion = Companion(mailbox, keyboard, engine, host.settings, own=own)

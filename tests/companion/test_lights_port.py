@@ -20,7 +20,7 @@ from firmware_bridge.lights.openrgb_client import OpenRgbClient
 from firmware_bridge.lights.openrgb_lights import OpenRgbLights
 from firmware_bridge.lights.overlay import LightOverlay, Rgb
 from firmware_bridge.link import Link
-from firmware_bridge.link_state import LinkOptions
+from firmware_bridge.link_state import LinkOptions, LinkProblem, LinkState
 from firmware_bridge.protocol.capabilities import Feature
 from firmware_bridge.protocol.messages import Status
 from firmware_bridge.transport.base import Transport
@@ -270,3 +270,30 @@ def test_it_tells_that_another_program_has_the_keyboard_and_comes_back_when_told
     keyboard.come_back()
     wait_until(lambda: desk.heard == ["L", "-", "L"])
     assert keyboard.away is None
+
+
+def test_of_two_keyboards_the_one_with_the_module_counts(desk: Desk) -> None:
+    keyboard = desk.keyboard(STOCK)
+    wait_until(lambda: desk.heard == ["L"])
+    desk.is_plugged = True
+    wait_until(lambda: desk.heard == ["L", "-", "M"])
+    stock = keyboard._stock
+    assert stock is not None
+    desk.via.overhear(b"\x01\0\x0c", b"\x11\4")
+    wait_until(lambda: stock.problem is LinkProblem.LEFT_OPEN)
+    assert keyboard.away is None  # keys are read
+    desk.unplug_module()
+    wait_until(lambda: keyboard.away is not None)
+
+
+def test_who_watches_is_told_of_each_part(desk: Desk) -> None:
+    keyboard = desk.keyboard(STOCK)
+    wait_until(lambda: desk.heard == ["L"])
+    seen: list[tuple[bool, LinkState]] = []
+    keyboard.watch_away(lambda: seen.append((keyboard.away is not None, keyboard._link.state)))
+    desk.via.overhear(b"\x01\0\x0c", b"\x11\4")
+    wait_until(lambda: any(is_away for is_away, _ in seen))
+    keyboard.come_back()
+    wait_until(lambda: not seen[-1][0])
+    desk.is_plugged = True
+    wait_until(lambda: (False, LinkState.READY) in seen)

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
+from app.companion.away import Away
 from app.companion.lights_port import Listener
 from app.lifecycle.host import HostState
 from app.lifecycle.keyboard_switch import KeyboardSwitch, OpenKeyboard
@@ -47,6 +48,7 @@ class Shelf:
         self.boards: dict[str, Board] = {}
         self.closed: list[str] = []
         self.events: list[BridgeEvent] = []
+        self.watchers: list[Callable[[], None]] = []
 
     @contextmanager
     def open(
@@ -56,8 +58,9 @@ class Shelf:
             raise OSError("no such bus")
         port = self.boards[name] = Board(listener)
         yield OpenKeyboard(
-            port, lambda: f"Board {name}", lambda lights: setattr(port, "lights", lights)
-        )
+            port, lambda: f"Board {name}", lambda lights: setattr(port, "lights", lights),
+            away=lambda: Away(name, until_resumed=True), watch_away=self.watchers.append,
+        )  # fmt: skip
         self.closed.append(name)
 
     def switch(self) -> KeyboardSwitch:
@@ -173,3 +176,17 @@ def test_it_may_be_told_while_an_event_is_heard(shelf: Shelf, switch: KeyboardSw
     for thread in (speaker, teller):
         thread.join(10)
         assert not thread.is_alive()
+
+
+@pytest.mark.expected_log("the keyboard could not be changed: no such bus")
+def test_that_another_program_has_a_keyboard_ends_with_the_keyboard(shelf: Shelf) -> None:
+    switch = shelf.switch()
+    seen: list[Away | None] = []
+    switch.watch_away(lambda: seen.append(switch.away))
+    switch.start()
+    shelf.watchers[0]()
+    assert seen == [Away("a", until_resumed=True)]
+    switch.follow(chosen("broken"))
+    wait_until(lambda: len(seen) == 2)
+    assert seen[1] is None
+    assert switch.stop()

@@ -20,7 +20,7 @@ from firmware_bridge.neighbours import QuietTimes
 from tests.helpers.companion import board
 from tests.helpers.running_host import RunningHost
 
-CHINESE = "VIA 正在使用键盘。请关闭它，然后恢复。"
+CHINESE = "VIA 正在使用键盘。请关闭它，然后点“继续”。"
 ENGLISH = "VIA is using the keyboard. Close it, then resume."
 
 
@@ -115,3 +115,17 @@ def test_a_notification_says_who_it_is(running: RunningHost) -> None:
     lose(running, left_open())
     assert running.wait(lambda: bool(notes))
     assert notes == [("Thock", CHINESE)]
+
+
+def test_who_listens_is_told_of_a_keyboard_that_never_was_ready(running: RunningHost) -> None:
+    running.hear(LinkLost("it went away"))
+    assert running.wait(lambda: running.companion.state.keyboard is None)
+    told: list[Away | None] = []
+    running.host.listen(lambda state: told.append(state.away))
+    running.away = left_open()
+    running.host.keyboard_moved()
+    running.host.keyboard_moved()  # nothing new
+    assert told == [left_open()]
+    running.away = None  # it was pulled out
+    running.host.keyboard_moved()
+    assert told == [left_open(), None]
