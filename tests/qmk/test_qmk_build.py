@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -183,6 +185,31 @@ def test_the_linker_gives_every_report_to_the_module(
     bodies = dict(re.findall(r"<(\w+)>:\n(.*?)(?:\n\n|$)", code, re.DOTALL))
     assert "<__wrap_raw_hid_receive>" in bodies["usb_report"]
     assert "<raw_hid_receive>" in bodies["__wrap_raw_hid_receive"]
+
+
+@pytest.mark.parametrize(
+    ("lto", "has_raw_hid", "missing"),
+    [("no", True, ""), ("yes", True, "LTO_ENABLE"), ("no", False, "quantum/raw_hid.c")],
+)
+def test_where_the_linker_would_wrap_nothing_the_build_says_so(
+    lto: str, has_raw_hid: bool, missing: str, tmp_path: Path
+) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    if has_raw_hid:
+        (tmp_path / "quantum").mkdir()
+        (tmp_path / "quantum" / "raw_hid.c").touch()
+    (tmp_path / "Makefile").write_text(
+        f"include {MODULE / 'post_rules.mk'}\nall:\n\t@echo $(OPT_DEFS) $(EXTRALDFLAGS)\n"
+    )
+    made = subprocess.run(
+        ["make", "THOCK_ALL_REPORTS=yes", f"LTO_ENABLE={lto}"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (made.returncode != 0) is bool(missing)
+    assert missing in made.stderr
+    if not missing:
+        assert made.stdout.split() == list(ALL_REPORTS)
 
 
 def test_every_source_of_the_module_and_the_core_is_built() -> None:

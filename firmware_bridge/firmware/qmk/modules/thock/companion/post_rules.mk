@@ -11,6 +11,10 @@ ifeq ($(strip $(THOCK_ALL_REPORTS)), yes)
     ifeq ($(strip $(LTO_ENABLE)), yes)
         $(error THOCK_ALL_REPORTS needs LTO_ENABLE = no: link-time optimisation may call past the wrapper)
     endif
+    # In older trees the call and QMK's own, weak raw_hid_receive() are in one file: the linker would wrap nothing.
+    ifeq ($(wildcard quantum/raw_hid.c),)
+        $(error THOCK_ALL_REPORTS needs a tree of QMK since May 2025: quantum/raw_hid.c is missing)
+    endif
     OPT_DEFS += -DTHOCK_ALL_REPORTS
     EXTRALDFLAGS += -Wl,--wrap=raw_hid_receive
 endif
