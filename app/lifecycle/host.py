@@ -91,6 +91,7 @@ class CompanionHost:
         self._keyboard_back = keyboard_back
         self._listeners: tuple[Listener, ...] = ()
         self._told_away: Away | None = None
+        self._is_closed = False
         self._lock = threading.Lock()  # held while the file is written
         self._place_lock = threading.Lock()  # never held for long
         loaded = store.load()
@@ -133,7 +134,7 @@ class CompanionHost:
         """A watcher of the keyboard: another program may have come to it, or left it. The companion knows only
         keyboards that were ready, and publishes nothing while there is none.
         """
-        if self._keyboard_away() != self._told_away:
+        if not self._is_closed and self._keyboard_away() != self._told_away:
             self._tell()
 
     # ---------------------------------------------------------------- commands
@@ -218,6 +219,7 @@ class CompanionHost:
 
     def close(self) -> None:
         """Nothing happens by itself any more."""
+        self._is_closed = True
         self.pauses.close()
 
     def _with_overrides(self, settings: Settings) -> Settings:

@@ -129,3 +129,7 @@ def test_who_listens_is_told_of_a_keyboard_that_never_was_ready(running: Running
     running.away = None  # it was pulled out
     running.host.keyboard_moved()
     assert told == [left_open(), None]
+    running.host.close()
+    running.away = left_open()  # the tray is gone
+    running.host.keyboard_moved()
+    assert len(told) == 2
