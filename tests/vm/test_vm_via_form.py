@@ -54,7 +54,9 @@ class Recording(WrappedTransport):
         return report
 
 
-@pytest.mark.parametrize("udc", [None, 0], ids=["uhid", "usb"])
+@pytest.mark.parametrize(
+    "udc", [pytest.param(None, id="uhid"), pytest.param(0, id="usb", marks=pytest.mark.slow)]
+)
 def test_keys_come_in_via_form_and_a_foreign_question_is_answered_right(
     udc: int | None, make_board: MakeBoard, watch: DeviceWatch, library: HidLibrary
 ) -> None:
