@@ -19,19 +19,10 @@ from numpy.typing import NDArray
 from engine.config import ModelConfig
 from engine.cuda.cluster_shape import CLUSTER, ClusterVariant, cut, pieces
 from engine.cuda.errors import ScheduleError
-from engine.cuda.schedule import split
+from engine.cuda.schedule import Piece, split
 from engine.cuda.shape import LAYER_PRODUCTS, MAX_ROWS, TILE_TOKENS, Op
 
 _HEADER_UNITS: Final = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Attention to one key-value head for tokens `begin` .. `end` of the cluster's."""
-
-    head: int
-    begin: int
-    end: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,10 +152,7 @@ class GpuEngine:
         params.norms = context.upload(model.norms)
         params.final_norm = context.upload(model.final_norm)
         params.rope = context.upload(rotary.table(config, self._max_context, model.rope_factors))
-        if isinstance(self._layout, PanelLayout):
-            self._exchange = panel_shape.exchange_bytes(config)
-        else:
-            self._exchange = {name: 16 * n for name, n in memory.exchange_units(config).items()}
+        self._exchange = self._layout.exchange_bytes()
         self._exchange["inbox"] = 16 * (shape.REQUEST_UNITS + 1)
         self._exchange["candidates"] = 16 * self._layout.blocks * (shape.MAX_TOP + 1)
         self._exchange["done"] = self._exchange["abort"] = 128

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import ModelConfig
-from engine.cuda import cluster_schedule, panel_schedule, schedule, shape
+from engine.cuda import cluster_schedule, memory, panel_schedule, panel_shape, schedule, shape
 from engine.cuda.build import Variant
 from engine.cuda.cluster_shape import CLUSTER, ClusterVariant
 from engine.cuda.mailbox import Want
@@ -51,7 +51,8 @@ class Tuning:
 class Layout(Protocol):
     """`name`: "grid", "cluster" or "panel".
 
-    `shared_bytes`: dynamic shared memory of a block; `program_units`: 16-byte words of a program.
+    `shared_bytes`: dynamic shared memory of a block; `program_units`: 16-byte words of a program;
+    `exchange_bytes`: of each buffer through which blocks exchange, by the name of its parameter.
     """
 
     @property
@@ -72,6 +73,7 @@ class Layout(Protocol):
     def program_units(self) -> int: ...
     @property
     def most_tokens(self) -> int: ...
+    def exchange_bytes(self) -> dict[str, int]: ...
     def program_for(self, tokens: int, want: Want) -> int: ...
     def encode(self, program: int) -> NDArray[np.int32]: ...
 
@@ -84,6 +86,10 @@ class _Plan:
     groups: int
     all_logits: bool
     shared_inputs: bool
+
+
+def _units_exchanged(config: ModelConfig) -> dict[str, int]:
+    return {name: 16 * units for name, units in memory.exchange_units(config).items()}
 
 
 class GridLayout:
@@ -142,6 +148,10 @@ class GridLayout:
         variant = self.variant
         return variant.shared_struct_bytes + variant.scratch_bytes + 16 * self.program_units + tail
 
+    def exchange_bytes(self) -> dict[str, int]:
+        """Bytes of each buffer that blocks exchange."""
+        return _units_exchanged(self._config)
+
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""
         all_logits = bool(want & Want.ALL_LOGITS)
@@ -192,6 +202,10 @@ class ClusterLayout:
         self.program_units = variant.program_units
         self.most_tokens = min(MAX_TOKENS, variant.width * clusters)
 
+    def exchange_bytes(self) -> dict[str, int]:
+        """Bytes of each buffer that blocks exchange."""
+        return _units_exchanged(self._config)
+
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""
         few = tokens <= TILE_TOKENS * self._clusters
@@ -228,6 +242,10 @@ class PanelLayout:
         self.programs = len(self._plans)
         self.program_units = variant.program_units
         self.most_tokens = MAX_TOKENS
+
+    def exchange_bytes(self) -> dict[str, int]:
+        """Bytes of each buffer that blocks exchange."""
+        return panel_shape.exchange_bytes(self._config)
 
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""

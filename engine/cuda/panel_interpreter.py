@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """The panel kernel in numpy: same roundings, same order, by the same schedule. Its executable spec.
 
-W8A16 as in the cluster kernel: weights e4m3 with one float32 scale a row, activations float16, the input of a
-norm as residual * norm weight * a power of two near 1 / rms. Sums of one slice are exact here (float64) and
-rounded once; tensor cores round inside, and `exp` and `rsqrt` differ in the last bits: device and spec agree
-closely, not bit for bit.
+W8A16: weights e4m3 with one float32 scale a row, activations float16 (half_interpreter.py). Sums of one
+slice are exact here (float64) and rounded once; tensor cores round inside, and `exp` and `rsqrt` differ in
+the last bits: device and spec agree closely, not bit for bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cuda import rotary, spec
-from engine.cuda.cluster_interpreter import power_of_two
+from engine.cuda import spec
 from engine.cuda.errors import ScheduleError
+from engine.cuda.half_interpreter import HalfInterpreter, HalfRun, power_of_two
 from engine.cuda.panel_schedule import Item, PanelSchedule
 from engine.cuda.panel_shape import PANEL, STAGE_COLUMNS
+from engine.cuda.schedule import Piece
 from engine.cuda.shape import CHUNK, LAYER_PRODUCTS, Op, product_shape
+from engine.cuda.spec import Floats
 from engine.fp8 import e4m3
-from engine.fp8.model import Matrix, PackedModel
+from engine.fp8.model import Matrix
 from engine.fp8.packing import TILE_ROWS, unpack
 from engine.fp8.quantise import Grouping
 
-Floats = NDArray[np.float32]
 _WARPS: Final = 4  # of a team
 _LANES: Final = 32
 
@@ -84,16 +84,8 @@ def attend(query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]
     return mixed * (np.float32(1) / summed)
 
 
-class PanelInterpreter:
+class PanelInterpreter(HalfInterpreter):
     """One model with a KV cache of `max_context` positions."""
-
-    def __init__(self, model: PackedModel, max_context: int) -> None:
-        self._model, self._config = model, model.config
-        self._rope = rotary.table(model.config, max_context, model.rope_factors)
-        config = self._config
-        self.cache = np.zeros(
-            (config.n_layers, config.n_kv_heads, 2, max_context, config.head_dim), np.float16
-        )
 
     def run(
         self, schedule: PanelSchedule, tokens: Sequence[int], position: int
@@ -107,16 +99,8 @@ class PanelInterpreter:
             raise ScheduleError(f"{len(tokens)} tokens are more than {schedule.width}")
         return _Run(self, schedule, tokens, position).finish()
 
-    @property
-    def model(self) -> PackedModel:
-        return self._model
 
-    @property
-    def rope(self) -> NDArray[np.float32]:
-        return self._rope
-
-
-class _Run:
+class _Run(HalfRun):
     def __init__(
         self,
         owner: PanelInterpreter,
@@ -124,35 +108,14 @@ class _Run:
         tokens: Sequence[int],
         position: int,
     ) -> None:
-        self._owner, self._schedule, self._position = owner, schedule, position
-        self._model, self._config = owner.model, owner.model.config
-        self._residual = self._model.embed[list(tokens)].astype(np.float32)
-        epsilon = self._config.norm_eps
-        powers = [first_power(row, epsilon) for row in self._residual]
-        self._power = np.array(powers, dtype=np.float32)
-        self._scale = np.ones(len(tokens), dtype=np.float32)
+        super().__init__(owner, tokens, position, all_logits=schedule.all_logits)
+        self._schedule = schedule
 
-    def finish(self) -> NDArray[np.float32]:
-        config, model = self._config, self._model
-        state = self._normalised(model.norms[0, 0])
-        for layer in range(config.n_layers):
-            mixed = self._attend(layer, self._qkv(layer, state))
-            self._residual = self._residual + self._product(Op.OUT, layer, mixed)
-            state = self._normalised(model.norms[layer, 1])
-            gated = spec.to_half(spec.silu_gate(self._product(Op.GATE_UP, layer, state)))
-            self._residual = self._residual + self._product(Op.DOWN, layer, gated)
-            last = layer + 1 == config.n_layers
-            state = self._normalised(model.final_norm if last else model.norms[layer + 1, 0])
-        return self._head(state)
+    def _first_power(self, row: Floats) -> np.float32:
+        return first_power(row, self._config.norm_eps)
 
-    def _normalised(self, norm: Floats) -> NDArray[np.float16]:
-        """Inputs as they travel; sets the scale that belongs to them, and the next power."""
-        state = spec.to_half(self._residual * norm * self._power[:, None])
-        for token, row in enumerate(self._residual):
-            inverse = inverse_rms(row, self._config.norm_eps)
-            self._scale[token] = inverse / self._power[token]
-            self._power[token] = power_of_two(inverse)
-        return state
+    def _inverse_rms(self, row: Floats) -> np.float32:
+        return inverse_rms(row, self._config.norm_eps)
 
     def _items(self, op: Op) -> list[Item]:
         """In the order in which their sums are added."""
@@ -165,7 +128,6 @@ class _Run:
         return sorted((item for part in parts for item in part), key=lambda i: (i.first, i.slice))
 
     def _product(self, op: Op, layer: int, inputs: NDArray[np.float16]) -> Floats:
-        """All rows in packed order, (tokens, rows); OUT and DOWN have no scale of a token."""
         matrix = self._model.matrices[Matrix(op.name.lower())]
         tiles = product_shape(self._config, Grouping.CHANNEL, op).tiles
         x = inputs.astype(np.float64)
@@ -187,39 +149,12 @@ class _Run:
             scaled = scaled * self._scale[: x.shape[0], None]
         return scaled
 
-    def _qkv(self, layer: int, state: NDArray[np.float16]) -> Floats:
-        config = self._config
-        rows = self._product(Op.QKV, layer, state)
-        if self._model.bias is not None:
-            rows = rows + self._model.bias[layer]
-        turned = (config.n_heads + config.n_kv_heads) * config.head_dim
-        for token, row in enumerate(rows):
-            row[:turned] = spec.rotate(row[:turned], self._owner.rope[self._position + token])
-        return rows
+    def _pieces(self, tokens: int) -> Iterator[Piece]:
+        for block in self._schedule.blocks:
+            for team in block.pieces:
+                yield from team
 
-    def _attend(self, layer: int, rows: Floats) -> NDArray[np.float16]:
-        config = self._config
-        size, repeat = config.head_dim, config.n_heads // config.n_kv_heads
-        query = config.n_heads * size
-        new = rows[:, query:].reshape(len(rows), 2, config.n_kv_heads, size)
-        at = slice(self._position, self._position + len(rows))
-        self._owner.cache[layer][:, :, at] = spec.to_half(new.transpose(2, 1, 0, 3))
-        mixed = np.full((len(rows), query), np.nan, dtype=np.float16)
-        teams = (team for block in self._schedule.blocks for team in block.pieces)
-        for piece in (piece for team in teams for piece in team):
-            keys, values = self._owner.cache[layer, piece.head]
-            for token in range(piece.begin, min(piece.end, len(rows))):
-                end = self._position + token + 1
-                for head in range(piece.head * repeat, (piece.head + 1) * repeat):
-                    one = slice(head * size, (head + 1) * size)
-                    mixed[token, one] = spec.to_half(
-                        attend(rows[token, one], keys[:end], values[:end])
-                    )
-        if np.isnan(mixed).any():
-            raise ScheduleError("some tokens were never attended to")
-        return mixed
-
-    def _head(self, state: NDArray[np.float16]) -> NDArray[np.float32]:
-        if not self._schedule.all_logits:
-            state, self._scale = state[-1:], self._scale[-1:]
-        return self._product(Op.HEAD, 0, state)[:, : self._config.vocab_size]
+    def _attend_one(
+        self, query: Floats, keys: NDArray[np.float16], values: NDArray[np.float16]
+    ) -> Floats:
+        return attend(query, keys, values)

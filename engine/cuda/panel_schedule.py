@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from engine.config import ModelConfig
 from engine.cuda.errors import ScheduleError
 from engine.cuda.panel_shape import PANEL, TEAMS, WIDTHS, cut, pieces
-from engine.cuda.schedule import split
+from engine.cuda.schedule import Piece, split
 from engine.cuda.shape import LAYER_PRODUCTS, MAX_ROWS, Op
 
 _HEADER_UNITS: Final = 2
@@ -34,15 +34,6 @@ class Item:
     slice: int
     first: int
     count: int
-    begin: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Attention to one key-value head for tokens `begin` .. `end` of the request."""
-
-    head: int
     begin: int
     end: int
 

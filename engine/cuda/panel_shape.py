@@ -31,7 +31,6 @@ LEAST_STAGES: Final = 4  # of a slice
 SPREAD: Final = 132  # panels times slices stay below; part of the numbers, not of the device
 COUNTER_WORDS: Final = 8
 _GROUPS: Final = MAX_TOKENS // 8
-_LEAST_PARAMETERS: Final = 500_000_000  # below, a model is as fast on the other kernels
 _LEAST_SHARED: Final = 227 << 10
 
 

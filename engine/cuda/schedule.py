@@ -44,6 +44,15 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Attention to one key-value head for tokens `begin` .. `end`, of the request or of one's share of it."""
+
+    head: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """The program of one block, and the group whose tokens it works on (-1: the head only)."""
 

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 
 from engine.config import ModelConfig, RopeLayout
 from engine.cuda import build, cluster_shape
-from engine.cuda.cluster_interpreter import ClusterInterpreter, inverse_rms, power_of_two
-from engine.cuda.cluster_schedule import ClusterSchedule, Piece, validate
+from engine.cuda.cluster_interpreter import ClusterInterpreter, inverse_rms
+from engine.cuda.cluster_schedule import ClusterSchedule, validate
 from engine.cuda.cluster_schedule import build as cut_work
 from engine.cuda.cluster_shape import CLUSTER, ClusterVariant, cut
 from engine.cuda.errors import ScheduleError
+from engine.cuda.half_interpreter import power_of_two
+from engine.cuda.schedule import Piece
 from engine.cuda.shape import LAYER_PRODUCTS, Op
 from engine.fp8.model import quantise_model
-from engine.fp8.quantise import Grouping, quantise
 from tests.helpers import float_decoder
 from tests.helpers.random_source import RandomSource, tiny_config
 
@@ -39,16 +40,7 @@ SHAPES = {
 def test_logits_are_those_of_a_float_model_with_these_weights(name: str) -> None:
     config = SHAPES[name]
     source = RandomSource(config)
-
-    def tensor(tensor_name: str) -> np.ndarray:
-        values = source.tensor(tensor_name)
-        if values.ndim == 1:
-            return values
-        if tensor_name == "embed":
-            return values.astype(np.float16).astype(np.float32)
-        return quantise(values, Grouping.CHANNEL).dequantise()
-
-    expected = float_decoder.logits(config, tensor, TOKENS)
+    expected = float_decoder.logits(config, float_decoder.packed_weights(source), TOKENS)
     schedule = cut_work(config, 3, width=8, all_logits=True)
     found = ClusterInterpreter(quantise_model(source), 64).run(schedule, TOKENS, 0)
     # Float16 activations: a hundredth of what e4m3 ones leave.

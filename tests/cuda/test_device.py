@@ -184,7 +184,7 @@ PANEL_SHAPES = {
 @pytest.fixture
 def hopper(gpu: Context) -> Context:
     if not gpu.facts.arch.startswith("sm_90"):
-        pytest.skip("the panel kernel is for sm_90a")
+        pytest.skip("the panel kernel is for sm_90a")  # warpgroup instructions
     return gpu
 
 

@@ -16,7 +16,7 @@ from engine.cuda.interpreter import Interpreter
 from engine.cuda.schedule import Schedule
 from engine.cuda.validate import validate
 from engine.fp8.model import quantise_model
-from engine.fp8.quantise import Grouping, quantise
+from engine.fp8.quantise import Grouping
 from tests.helpers import float_decoder
 from tests.helpers.random_source import RandomSource, tiny_config
 
@@ -41,16 +41,7 @@ def test_logits_are_those_of_a_float_model_with_these_weights(
 ) -> None:
     config = SHAPES[name]
     source = RandomSource(config)
-
-    def tensor(tensor_name: str) -> np.ndarray:
-        values = source.tensor(tensor_name)
-        if values.ndim == 1:
-            return values
-        if tensor_name == "embed" and not config.tied_head:
-            return values.astype(np.float16).astype(np.float32)
-        return values if tensor_name == "embed" else quantise(values, grouping).dequantise()
-
-    expected = float_decoder.logits(config, tensor, TOKENS)
+    expected = float_decoder.logits(config, float_decoder.packed_weights(source, grouping), TOKENS)
     model = quantise_model(source, grouping)
     found = Interpreter(model, 64).run(whole(config, grouping), TOKENS, 0)
     error = np.linalg.norm(found - expected) / np.linalg.norm(expected)

@@ -20,7 +20,7 @@ from engine.cuda.panel_schedule import build as cut_work
 from engine.cuda.panel_shape import WIDTHS, PanelVariant, cut, exchange_bytes, fitting_variant
 from engine.cuda.shape import LAYER_PRODUCTS, PRODUCTS, Op
 from engine.fp8.model import quantise_model
-from engine.fp8.quantise import Grouping, quantise
+from engine.fp8.quantise import Grouping
 from tests.helpers import float_decoder
 from tests.helpers.random_source import RandomSource, tiny_config
 
@@ -46,16 +46,7 @@ def test_the_shapes_exercise_what_they_should() -> None:
 def test_logits_are_those_of_a_float_model_with_these_weights(name: str) -> None:
     config = SHAPES[name]
     source = RandomSource(config)
-
-    def tensor(tensor_name: str) -> np.ndarray:
-        values = source.tensor(tensor_name)
-        if values.ndim == 1:
-            return values
-        if tensor_name == "embed":
-            return values.astype(np.float16).astype(np.float32)
-        return quantise(values, Grouping.CHANNEL).dequantise()
-
-    expected = float_decoder.logits(config, tensor, TOKENS)
+    expected = float_decoder.logits(config, float_decoder.packed_weights(source), TOKENS)
     schedule = cut_work(config, 5, width=128, all_logits=True)
     found = PanelInterpreter(quantise_model(source), 64).run(schedule, TOKENS, 0)
     assert np.linalg.norm(found - expected) / np.linalg.norm(expected) < 1.5e-3

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config import ModelConfig, RopeLayout
+from engine.fp8.quantise import Grouping, quantise
+from tests.helpers.random_source import RandomSource
 
 Array = NDArray[np.float64]
 
@@ -64,3 +66,19 @@ def logits(
     head = get("embed" if config.tied_head else "head")
     result: Array = _norm(x, get("final_norm"), config.norm_eps) @ head.T
     return result
+
+
+def packed_weights(
+    source: RandomSource, grouping: Grouping = Grouping.CHANNEL
+) -> Callable[[str], NDArray[np.float32]]:
+    """The tensors of `source` as the GPU engine keeps them: what `quantise_model` makes of them."""
+
+    def tensor(name: str) -> NDArray[np.float32]:
+        values = source.tensor(name)
+        if values.ndim == 1:
+            return values
+        if name != "embed":
+            return quantise(values, grouping).dequantise()
+        return values if source.config.tied_head else values.astype(np.float16).astype(np.float32)
+
+    return tensor

@@ -6,10 +6,6 @@
 
 DEVICE uint2 halves_of(float4 v) { return make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w)); }
 
-// The power of two at or below v, and its reciprocal: exact to multiply by.
-DEVICE float power_of_two(float v) { return __uint_as_float(__float_as_uint(v) & 0x7f800000u); }
-DEVICE float reciprocal_power(float power) { return __uint_as_float(0x7f000000u - __float_as_uint(power)); }
-
 // Compute threads and the scaler, from different places of the program. `bar.sync` is `barrier.sync.aligned`, which
 // is for barriers that all who meet in them reach on the same way.
 DEVICE void meet_scaler() { asm volatile("barrier.sync 2, %0;" ::"n"(THREADS + 32) : "memory"); }

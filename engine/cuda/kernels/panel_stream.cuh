@@ -122,10 +122,6 @@ DEVICE void run_loader(const Params& p, const Memory& m, const Plan& plan, int w
 
 // ---------------------------------------------------------------- scales
 
-// The power of two at or below v, and its reciprocal: exact to multiply by.
-DEVICE float power_of_two(float v) { return __uint_as_float(__float_as_uint(v) & 0x7f800000u); }
-DEVICE float reciprocal_power(float power) { return __uint_as_float(0x7f000000u - __float_as_uint(power)); }
-
 DEVICE float load_float(const float* p) {
     float v;
     asm volatile("ld.global.cg.f32 %0, [%1];" : "=f"(v) : "l"(p) : "memory");

@@ -26,6 +26,10 @@ DEVICE float4 scale4(float4 v, float4 rows, float token) {
         v.x * rows.x * token, v.y * rows.y * token, v.z * rows.z * token, v.w * rows.w * token);
 }
 
+// The power of two at or below v, and its reciprocal: exact to multiply by.
+DEVICE float power_of_two(float v) { return __uint_as_float(__float_as_uint(v) & 0x7f800000u); }
+DEVICE float reciprocal_power(float power) { return __uint_as_float(0x7f000000u - __float_as_uint(power)); }
+
 // The eight outputs of one epilogue thread: rows 4j .. 4j+3 (`low`) and 8+4j .. 8+4j+3 (`high`).
 struct Outputs {
     float4 low, high;
