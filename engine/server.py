@@ -285,10 +285,10 @@ class _Worker:
         if not job.cancelled():
             rest_s = command.rest_ms / 1000.0
             beginnings = self._loaded().prepare(command.ask, job.cancelled)
-            told, untold = 0.0, None
+            told, untold = float("-inf"), None
             for count, beginning in enumerate(beginnings):
                 untold = beginning
-                if count == 0 or time.perf_counter() - told >= _TELL_EVERY_S:
+                if time.perf_counter() - told >= _TELL_EVERY_S:
                     self._tell_ready(command, beginning)
                     told, untold = time.perf_counter(), None
                 if count == command.ahead or job.cancelled_within(0.0 if count else rest_s):
