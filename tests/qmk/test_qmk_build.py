@@ -195,7 +195,7 @@ def test_where_the_linker_would_wrap_nothing_the_build_says_so(
     lto: str, has_raw_hid: bool, missing: str, tmp_path: Path
 ) -> None:
     if shutil.which("make") is None:
-        pytest.skip("make is not installed")
+        pytest.skip("make is not installed")  # of QMK's build, not of ours; CI installs it
     if has_raw_hid:
         (tmp_path / "quantum").mkdir()
         (tmp_path / "quantum" / "raw_hid.c").touch()
