@@ -157,9 +157,8 @@ class Link(DeviceThread):
 
     def _serve(self, transport: Transport) -> None:
         options = self._options
-        if is_vial(
-            transport.identity
-        ):  # its GUI takes all that comes while it is idle for its answers
+        if is_vial(transport.identity):
+            # Its GUI takes all that comes while it is idle for its answers.
             options = replace(options, stay_s=math.inf)
         session = Session(
             transport.report_length, self._ids(), self._seqs, self._output, options,
