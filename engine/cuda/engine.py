@@ -144,7 +144,7 @@ class GpuEngine:
         context, config, ring = self._context, self._config, self._tuning.ring
         params = Params()
         for op, matrix in _MATRIX.items():
-            params.codes[op] = context.upload(model.matrices[matrix].codes)
+            params.codes[op] = self._upload_codes(op, model.matrices[matrix].codes)
             params.scales[op] = context.upload(model.matrices[matrix].scales)
         bias = model.bias if model.bias is not None else np.zeros(4, dtype=np.float32)
         params.bias = context.upload(bias)
@@ -170,6 +170,15 @@ class GpuEngine:
         params.ring, params.max_context = ring, self._max_context
         params.program_length = self._layout.program_units
         return params
+
+    def _upload_codes(self, op: Op, codes: NDArray[np.uint8]) -> int:
+        """Device copy as the kernel reads it, layer by layer: on the host there is never a second model."""
+        address = at = self._context.allocate(codes.nbytes)
+        for layer in codes:
+            part = np.ascontiguousarray(self._layout.arrange(op, layer))
+            self._context.write(at, part)
+            at += part.nbytes
+        return address
 
     def _place(self, params: Params) -> None:
         """What is used again and again lies together, so that one window of L2 can hold it."""

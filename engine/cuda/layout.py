@@ -74,6 +74,7 @@ class Layout(Protocol):
     @property
     def most_tokens(self) -> int: ...
     def exchange_bytes(self) -> dict[str, int]: ...
+    def arrange(self, op: Op, codes: NDArray[np.uint8]) -> NDArray[np.uint8]: ...
     def program_for(self, tokens: int, want: Want) -> int: ...
     def encode(self, program: int) -> NDArray[np.int32]: ...
 
@@ -152,6 +153,10 @@ class GridLayout:
         """Bytes of each buffer that blocks exchange."""
         return _units_exchanged(self._config)
 
+    def arrange(self, op: Op, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Codes of one layer as the kernel reads them: as they are packed."""
+        return codes
+
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""
         all_logits = bool(want & Want.ALL_LOGITS)
@@ -206,6 +211,10 @@ class ClusterLayout:
         """Bytes of each buffer that blocks exchange."""
         return _units_exchanged(self._config)
 
+    def arrange(self, op: Op, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Codes of one layer as the kernel reads them: as they are packed."""
+        return codes
+
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""
         few = tokens <= TILE_TOKENS * self._clusters
@@ -246,6 +255,10 @@ class PanelLayout:
     def exchange_bytes(self) -> dict[str, int]:
         """Bytes of each buffer that blocks exchange."""
         return panel_shape.exchange_bytes(self._config)
+
+    def arrange(self, op: Op, codes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Codes of one layer as the kernel reads them: panel by panel."""
+        return panel_schedule.arrange(self._config, op, self.blocks, codes)
 
     def program_for(self, tokens: int, want: Want) -> int:
         """Index of the program for a request of `tokens` tokens."""

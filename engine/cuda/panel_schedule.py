@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from engine.config import ModelConfig
 from engine.cuda.errors import ScheduleError
-from engine.cuda.panel_shape import PANEL, TEAMS, WIDTHS, cut, pieces
+from engine.cuda.panel_shape import PANEL, STAGE_STEPS, TEAMS, WIDTHS, cut, pieces
 from engine.cuda.schedule import Piece, split
 from engine.cuda.shape import LAYER_PRODUCTS, MAX_ROWS, Op
+from engine.fp8.packing import TILE_STEP_BYTES
 
 _HEADER_UNITS: Final = 2
 
@@ -85,8 +86,8 @@ class PanelSchedule:
 def _items(config: ModelConfig, op: Op) -> list[Item]:
     shape = cut(config, op)
     return [
-        Item(panel, index, first, min(PANEL, shape.tiles - first), *shape.slice_stages(index))
-        for panel, first in enumerate(range(0, shape.tiles, PANEL))
+        Item(panel, index, first, min(shape.size, shape.tiles - first), *shape.slice_stages(index))
+        for panel, first in enumerate(range(0, shape.tiles, shape.size))
         for index in range(shape.slices)
     ]
 
@@ -118,6 +119,30 @@ def build(
             for index in range(blocks)
         ),
     )
+
+
+def arrange(
+    config: ModelConfig, op: Op, blocks: int, codes: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """Codes of one layer as the kernel reads them: a stage of all tiles of a panel lies together.
+
+    `codes`: (tiles, steps, 32, 16), as engine/fp8/packing.py makes them. Returns (tiles * stages, 2, 512):
+    panel after panel, in each stage after stage, and in those tile after tile. One long copy a stage is what
+    memory is fastest with.
+    """
+    stages = cut(config, op).stages
+    by_tile = codes.reshape(codes.shape[0], stages, -1)
+    out = np.empty_like(by_tile).reshape(codes.shape[0] * stages, -1)
+    if op is Op.HEAD:
+        heads = split(cut(config, op).tiles, blocks)
+        items = [item for head in heads for item in _head_items(config, *head)]
+    else:
+        items = [item for item in _items(config, op) if item.slice == 0]
+    for item in items:
+        end = item.first + item.count
+        part = out[item.first * stages : end * stages].reshape(stages, item.count, -1)
+        part[:] = by_tile[item.first : end].swapaxes(0, 1)
+    return out.reshape(-1, STAGE_STEPS, TILE_STEP_BYTES)
 
 
 def _check_product(config: ModelConfig, op: Op, parts: Sequence[tuple[Item, ...]]) -> None:

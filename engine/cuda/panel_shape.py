@@ -29,6 +29,9 @@ STAGE_COLUMNS: Final = STAGE_STEPS * STEP_COLUMNS
 MAX_SLICES: Final = 12
 LEAST_STAGES: Final = 4  # of a slice
 SPREAD: Final = 132  # panels times slices stay below; part of the numbers, not of the device
+# Products of one slice whose panels are made smaller until all blocks have some. The others make the parts of
+# a norm, which are panels of 12 tiles.
+_LEVELLED: Final = (Op.QKV, Op.GATE_UP)
 COUNTER_WORDS: Final = 8
 _GROUPS: Final = MAX_TOKENS // 8
 _LEAST_SHARED: Final = 227 << 10
@@ -36,12 +39,13 @@ _LEAST_SHARED: Final = 227 << 10
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One product: panels of 12 tiles, `slices` parts along K that are added in order."""
+    """One product: panels of `size` tiles, `slices` parts along K that are added in order."""
 
     stages: int
     tiles: int
     panels: int
     slices: int
+    size: int
 
     def slice_stages(self, index: int) -> tuple[int, int]:
         """First and end stage of slice `index`."""
@@ -52,8 +56,12 @@ def cut(config: ModelConfig, op: Op) -> Cut:
     """Cut of the product `op`; depends on the model alone."""
     shape = product_shape(config, Grouping.CHANNEL, op)
     panels, stages = -(-shape.tiles // PANEL), shape.columns // STAGE_COLUMNS
+    size = PANEL
+    if op in _LEVELLED and 2 * panels > SPREAD:
+        size = -(-shape.tiles // (-(-panels // SPREAD) * SPREAD))
+        panels = -(-shape.tiles // size)
     slices = max(1, min(SPREAD // panels, MAX_SLICES, stages // LEAST_STAGES))
-    return Cut(stages, shape.tiles, panels, 1 if op is Op.HEAD else slices)
+    return Cut(stages, shape.tiles, panels, 1 if op is Op.HEAD else slices, size)
 
 
 def pieces(config: ModelConfig, width: int) -> list[tuple[int, int, int]]:

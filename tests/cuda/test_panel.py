@@ -15,11 +15,12 @@ from engine.config import ModelConfig, RopeLayout
 from engine.cuda import build, panel_shape
 from engine.cuda.errors import ScheduleError
 from engine.cuda.panel_interpreter import PanelInterpreter, first_power, inverse_rms
-from engine.cuda.panel_schedule import PanelSchedule, validate
+from engine.cuda.panel_schedule import PanelSchedule, arrange, validate
 from engine.cuda.panel_schedule import build as cut_work
 from engine.cuda.panel_shape import WIDTHS, PanelVariant, cut, exchange_bytes, fitting_variant
 from engine.cuda.shape import LAYER_PRODUCTS, PRODUCTS, Op
-from engine.fp8.model import quantise_model
+from engine.fp8.model import Matrix, quantise_model
+from engine.fp8.packing import TILE_STEP_BYTES
 from engine.fp8.quantise import Grouping
 from tests.helpers import float_decoder
 from tests.helpers.random_source import RandomSource, tiny_config
@@ -96,6 +97,37 @@ def test_slices_cover_every_stage_once() -> None:
             product = cut(config, op)
             stages = [s for i in range(product.slices) for s in range(*product.slice_stages(i))]
             assert stages == list(range(product.stages))
+
+
+def test_panels_of_one_slice_are_made_smaller_until_all_blocks_have_some() -> None:
+    seven = tiny_config(heads=(32, 32), head_dim=128, dim=4096, ffn=11008)
+    assert (cut(seven, Op.GATE_UP).panels, cut(seven, Op.GATE_UP).size) == (126, 11)
+    assert (cut(seven, Op.QKV).panels, cut(seven, Op.QKV).size) == (64, 12)  # two slices
+    thirteen = tiny_config(heads=(40, 40), head_dim=128, dim=5120, ffn=13824)
+    assert (cut(thirteen, Op.GATE_UP).panels, cut(thirteen, Op.GATE_UP).size) == (247, 7)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_arranged_codes_lie_where_the_kernel_looks(name: str) -> None:
+    """panel_stream.cuh: (first * stages + stage * count + tile) stages of bytes from the layer's beginning."""
+    config = SHAPES[name]
+    model, blocks = quantise_model(RandomSource(config)), 5
+    schedule = cut_work(config, blocks, width=8)
+    for op in PRODUCTS:
+        codes = model.matrices[Matrix(op.name.lower())].codes[0]
+        product = cut(config, op)
+        found = arrange(config, op, blocks, codes).reshape(-1, 2 * TILE_STEP_BYTES)
+        by_tile = codes.reshape(product.tiles, product.stages, -1)
+        heads = [block.head for block in schedule.blocks]
+        parts = heads if op is Op.HEAD else [b.items[op] for b in schedule.blocks]
+        seen = 0
+        for item in (item for part in parts for item in part):
+            for stage in range(item.begin, item.end):
+                for tile in range(item.count):
+                    at = item.first * product.stages + stage * item.count + tile
+                    assert np.array_equal(found[at], by_tile[item.first + tile, stage])
+                    seen += 1
+        assert seen == found.shape[0]
 
 
 def _broken(schedule: PanelSchedule, chance: random.Random) -> PanelSchedule:

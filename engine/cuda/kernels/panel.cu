@@ -96,11 +96,12 @@ DEVICE void run_helper(const Params& p, const Memory& m) {
         if (s.exit) return;
         const int width = width_of(m), warp = thread_index() / 32;
         const Plan plan = plan_for(width);
-        if (warp == COURIER)
+        const bool first = (thread_index() & 31) == 0;
+        if (warp == COURIER && first)
             run_courier(p, m, plan);
         else if (warp == SCALER)
             run_scaler(p, m);
-        else if (warp == LOADER && (thread_index() & 31) == 0)
+        else if (warp == LOADER && first)
             run_loader(p, m, plan, width);
         __syncwarp();
     }

@@ -25,19 +25,26 @@ constexpr int MAX_SLICES = 12, LEAST_STAGES = 4;
 constexpr int MAX_SLOTS = 32;
 constexpr int WEIGHT_STAGE = PANEL * STAGE_STEPS * TILE_BYTES;
 
-// One matrix product: panels of 12 tiles, each in `slices` parts along K that are added in order.
+// One matrix product: panels of up to 12 tiles, each in `slices` parts along K that are added in order.
 struct Cut {
     int stages, tiles, panels, slices;
 };
 
-static __host__ __device__ constexpr Cut cut(int columns, int rows) {
-    const int tiles = ceil_div(rows, TILE_ROWS), panels = ceil_div(tiles, PANEL), stages = columns / STAGE_COLUMNS;
+// `levelled`: with one slice, panels are made smaller until all blocks have some.
+static __host__ __device__ constexpr int panels_of(int tiles, bool levelled) {
+    const int panels = ceil_div(tiles, PANEL);
+    if (!levelled || 2 * panels <= SPREAD) return panels;
+    return ceil_div(tiles, ceil_div(tiles, ceil_div(panels, SPREAD) * SPREAD));
+}
+
+static __host__ __device__ constexpr Cut cut(int columns, int rows, bool levelled) {
+    const int tiles = ceil_div(rows, TILE_ROWS), panels = panels_of(tiles, levelled), stages = columns / STAGE_COLUMNS;
     return {stages, tiles, panels,
             max_of(1, min_of(min_of(SPREAD / panels, MAX_SLICES), stages / LEAST_STAGES))};
 }
 
-constexpr Cut QKV_CUT = cut(DIM, Q_DIM + 2 * KV_DIM), OUT_CUT = cut(Q_DIM, DIM), GATE_UP_CUT = cut(DIM, 2 * FFN),
-              DOWN_CUT = cut(FFN, DIM),
+constexpr Cut QKV_CUT = cut(DIM, Q_DIM + 2 * KV_DIM, true), OUT_CUT = cut(Q_DIM, DIM, false),
+              GATE_UP_CUT = cut(DIM, 2 * FFN, true), DOWN_CUT = cut(FFN, DIM, false),
               HEAD_CUT = {DIM / STAGE_COLUMNS, ceil_div(VOCAB, TILE_ROWS), ceil_div(VOCAB, TILE_ROWS * PANEL), 1};
 __constant__ Cut CUTS[5] = {QKV_CUT, OUT_CUT, GATE_UP_CUT, DOWN_CUT, HEAD_CUT};
 static_assert(DIM % STAGE_COLUMNS == 0 && Q_DIM % STAGE_COLUMNS == 0 && FFN % STAGE_COLUMNS == 0, "whole stages");

@@ -32,24 +32,22 @@ DEVICE Ring inputs_of(const Memory& m, const Plan& plan) {
             shared_address(m.shared().input_read), plan.input_slots};
 }
 
-// A lane a tile.
+// One thread. A stage of all tiles of an item lies together (engine/cuda/panel_schedule.py, `arrange`).
 DEVICE void carry_items(const Params& p, const Memory& m, const Ring& ring, Place& at, int op, int layer) {
     constexpr int BYTES = STAGE_STEPS * TILE_BYTES;
-    const int lane = thread_index() & 31;
     const Items items = items_of(m, op);
     const Cut& cut = CUTS[op];
 #pragma unroll 1
     for (int i = 0; i < items.count; ++i) {
         const Item item = item_at(m, items.at + i);
-        const u64 row = (u64)(layer * cut.tiles + item.first + min(lane, item.count - 1));
-        const u8* from = p.codes[op] + (row * cut.stages + item.begin) * BYTES;
+        const int bytes = item.count * BYTES;
+        const u8* from = p.codes[op] + (u64)(layer * cut.tiles + item.first) * cut.stages * BYTES + item.begin * bytes;
 #pragma unroll 1
-        for (int stage = item.begin; stage < item.end; ++stage, from += BYTES) {
+        for (int stage = item.begin; stage < item.end; ++stage, from += bytes) {
             const u32 full = ring.full + 8 * at.slot;
             await_ring(ring.read + 8 * at.slot, at.parity ^ 1u);
-            if (lane == 0) barrier_expect(full, item.count * BYTES);
-            __syncwarp();
-            if (lane < item.count) fetch(ring.data + at.slot * WEIGHT_STAGE + lane * BYTES, from, BYTES, full);
+            barrier_expect(full, bytes);
+            fetch(ring.data + at.slot * WEIGHT_STAGE, from, bytes, full);
             next_slot(at, ring.slots);
         }
     }
