@@ -9,6 +9,7 @@ from typing import Final
 from engine.config import ModelConfig
 from engine.cuda.shape import (
     CHUNK,
+    LARGE_PARAMETERS,
     LAYER_PRODUCTS,
     MAX_ROWS,
     MAX_TOKENS,
@@ -72,13 +73,14 @@ class ClusterVariant:
     """What one cubin of the cluster kernel is compiled for.
 
     `wide`: tiles of 8 tokens that a cluster takes at most. `slots`: weight chunks of CHUNK_STEPS steps that
-    each warp has room for, in requests with few tokens and in others.
+    each warp has room for, in requests with few tokens and in others. `checked`: for compute-sanitizer.
     """
 
     config: ModelConfig
     wide: int
     slots: tuple[int, int]
     arch: str = "sm_90a"
+    checked: bool = False
 
     main = "cluster.cu"
     kernel = "thock_cluster"
@@ -148,6 +150,7 @@ class ClusterVariant:
         return {
             **shared_defines(self.config, Grouping.CHANNEL, self.wide),
             "CLUSTER": str(CLUSTER),
+            "EVERY_LANE": str(int(self.checked)),
             "SLOTS_FEW": str(self.slots[0]),
             "SLOTS_MANY": str(self.slots[1]),
             "HOST_FEW_BYTES": str(self.plan_bytes[0]),
@@ -166,7 +169,7 @@ def fitting_variant(
     if not arch.startswith("sm_90") or grouping is not Grouping.CHANNEL:
         return None
     smallest = min(cut(config, op).tiles for op in LAYER_PRODUCTS)
-    too_big = config.parameters > 500_000_000 or config.n_kv_heads > CLUSTER
+    too_big = config.parameters > LARGE_PARAMETERS or config.n_kv_heads > CLUSTER
     if smallest < CLUSTER or too_big or config.dim % TILE_ROWS or config.dim % STEP_COLUMNS:
         return None
     repeat = config.n_heads // config.n_kv_heads

@@ -69,9 +69,6 @@ class GpuEngine:
                     facts_name=facts.name,
                 )
             )
-        needed = memory.plan(model, max_context)
-        _log.info("on the GPU: %s", needed.line())
-        memory.require(needed, facts.free_memory, facts.name)
         self._context, self._config, self._tuning = context, config, tuning
         self._residency = residency
         self._max_context = max_context
@@ -84,6 +81,9 @@ class GpuEngine:
             or self._panel_layout(model, kernels)
             or self._grid_layout(model, kernels)
         )
+        needed = memory.plan(model, max_context, sum(self._layout.exchange_bytes().values()))
+        _log.info("on the GPU: %s", needed.line())
+        memory.require(needed, facts.free_memory, facts.name)
         self._params = self._allocate(model)
 
     # ------------------------------------------------------------------ set-up
@@ -101,20 +101,23 @@ class GpuEngine:
         )
         if variant is None:
             return None
+        variant = replace(variant, checked=self._tuning.checked)
         shared = variant.shared_bytes(_LEAST_CLUSTERS * CLUSTER)
         self._function = self._load(variant, kernels, shared)
         fit = self._context.resident_clusters(self._function, CLUSTER, variant.threads, shared)
         return ClusterLayout(variant, fit) if fit >= _LEAST_CLUSTERS else None
 
     def _panel_layout(self, model: PackedModel, kernels: Path) -> Layout | None:
-        facts = self._context.facts
-        if self._tuning.kernel != "panel":
+        facts, kernel = self._context.facts, self._tuning.kernel
+        is_large = model.config.parameters > shape.LARGE_PARAMETERS
+        if kernel == "grid" or (kernel == "auto" and not is_large):
             return None
         variant = panel_shape.fitting_variant(
             model.config, model.grouping, facts.arch, facts.shared_memory, facts.multiprocessors
         )
         if variant is None:
             return None
+        variant = replace(variant, checked=self._tuning.checked)
         self._function = self._load(variant, kernels, variant.shared_bytes)
         fit = self._context.resident_blocks(self._function, variant.threads, variant.shared_bytes)
         return PanelLayout(variant) if fit >= variant.blocks else None

@@ -30,8 +30,8 @@ from engine.fp8.quantise import Grouping
 class Tuning:
     """Choices that change speed, never results; `kernel` alone changes numbers.
 
-    `kernel`: "auto" takes the cluster kernel where it can run and the grid kernel elsewhere; "panel" takes the
-    panel kernel where it can run, "grid" neither.
+    `kernel`: "auto" takes the cluster kernel for small models and the panel kernel for large ones, where
+    they can run, and the grid kernel elsewhere; "panel" takes the panel kernel where it can run, "grid" neither.
     """
 
     kernel: str = "auto"
@@ -43,9 +43,9 @@ class Tuning:
     wait_ms: int = 1000  # longest wait inside a request before the kernel gives up
     lease_ms: int = 500
     idle_ms: int = 150
-    pin_l2: bool = (
-        False  # keep the cache and what blocks exchange in L2, as far as the device allows
-    )
+    # Keep the cache and what blocks exchange in L2, as far as the device allows.
+    pin_l2: bool = False
+    checked: bool = False  # cluster, panel: kernels whose waits compute-sanitizer can follow
 
 
 class Layout(Protocol):

@@ -56,13 +56,13 @@ def exchange_units(config: ModelConfig) -> dict[str, int]:
     }
 
 
-def plan(model: PackedModel, context: int) -> MemoryPlan:
-    """Memory for `model` with a KV cache of `context` positions."""
+def plan(model: PackedModel, context: int, exchange: int) -> MemoryPlan:
+    """Memory for `model` with a KV cache of `context` positions; blocks exchange in `exchange` bytes."""
     config = model.config
     return MemoryPlan(
         weights=model.nbytes,
         cache=cache_bytes(config, context),
-        exchange=16 * sum(exchange_units(config).values()),
+        exchange=exchange,
         logits=MAX_TOKENS * config.vocab_size * 4,
         rope=context * config.head_dim * 4,
     )

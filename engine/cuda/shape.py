@@ -15,6 +15,7 @@ WARPS: Final = 12
 THREADS: Final = WARPS * 32
 TILE_TOKENS: Final = 8
 MAX_TOKENS: Final = 128
+LARGE_PARAMETERS: Final = 500_000_000  # a model with more is not for clusters of blocks
 MAX_TOP: Final = 16
 MAX_ROWS: Final = 16
 CHUNK: Final = 32

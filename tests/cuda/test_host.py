@@ -108,7 +108,8 @@ def test_impossible_requests_are_refused(tokens: list[int], top: int) -> None:
 
 def test_memory_is_counted_before_it_is_taken() -> None:
     model = quantise_model(RandomSource(tiny_config()))
-    plan = memory.plan(model, 128)
+    plan = memory.plan(model, 128, 12345)
+    assert plan.exchange == 12345
     assert plan.total == sum(
         getattr(plan, n) for n in ("weights", "cache", "exchange", "logits", "rope")
     )
