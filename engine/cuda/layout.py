@@ -31,7 +31,8 @@ class Tuning:
     """Choices that change speed, never results; `kernel` alone changes numbers.
 
     `kernel`: "auto" takes the cluster kernel for small models and the panel kernel for large ones, where
-    they can run, and the grid kernel elsewhere; "panel" takes the panel kernel where it can run, "grid" neither.
+    they can run, and the grid kernel elsewhere; "panel" takes the panel kernel wherever it can run, "grid"
+    neither.
     """
 
     kernel: str = "auto"

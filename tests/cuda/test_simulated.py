@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cuda import shape
+from engine.cuda import cluster_shape, shape
 from engine.cuda.backend import CudaBackend
 from engine.cuda.engine import Residency
 from engine.cuda.errors import MailboxFullError, UnsupportedDeviceError
-from engine.cuda.layout import GridLayout, PanelLayout, Tuning
+from engine.cuda.layout import ClusterLayout, PanelLayout, Tuning
 from engine.cuda.mailbox import Want
 from engine.errors import BackendClosedError, ContextOverflowError
 from engine.fp8.model import PackedModel, quantise_model
@@ -198,12 +198,13 @@ def test_a_lease_shorter_than_a_request_is_still_one(gpu: SimulatedGpu, model: P
         backend.close()
 
 
-@pytest.mark.parametrize(("most", "layout"), [(1 << 40, GridLayout), (1, PanelLayout)])
+@pytest.mark.parametrize(("most", "layout"), [(1 << 40, ClusterLayout), (1, PanelLayout)])
 def test_large_models_are_for_panels(
     monkeypatch: pytest.MonkeyPatch, most: int, layout: type
 ) -> None:
     config = tiny_config(heads=(4, 2), head_dim=64, dim=256, ffn=256, layers=1, tied=False)
-    monkeypatch.setattr(shape, "LARGE_PARAMETERS", most)
+    for module in (shape, cluster_shape):
+        monkeypatch.setattr(module, "LARGE_PARAMETERS", most)
     model = quantise_model(RandomSource(config))
     with simulated_gpu(monkeypatch, model, HOPPER):
         backend = CudaBackend(model, 64, Path("unused"), tuning=Tuning(wait_ms=30_000))
