@@ -261,7 +261,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=1000)
     parser.add_argument("--kernel", choices=("auto", "grid", "panel"), default="auto")
     parser.add_argument("--wait-ms", type=int, default=1000, help="more under compute-sanitizer")
-    parser.add_argument("--checked", action="store_true", help="kernels for compute-sanitizer")
     parser.add_argument("--leases", type=int, default=0)
     parser.add_argument("--prefixes", action="store_true", help="incremental against full")
     parser.add_argument("--cache", type=Path, default=Path("build") / "fp8")
@@ -269,7 +268,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--torch", action="store_true", help="PyTorch FP16 baselines as well")
     options = parser.parse_args(arguments)
     model = _model(options.model, options.cache)
-    tuning = Tuning(kernel=options.kernel, wait_ms=options.wait_ms, checked=options.checked)
+    tuning = Tuning(kernel=options.kernel, wait_ms=options.wait_ms)
     result = bench(model, options.cache, options.runs, options.repeats, options.prefixes, tuning)
     if options.leases:
         result["leases"] = leases(model, options.cache, options.leases)

@@ -73,14 +73,13 @@ class ClusterVariant:
     """What one cubin of the cluster kernel is compiled for.
 
     `wide`: tiles of 8 tokens that a cluster takes at most. `slots`: weight chunks of CHUNK_STEPS steps that
-    each warp has room for, in requests with few tokens and in others. `checked`: for compute-sanitizer.
+    each warp has room for, in requests with few tokens and in others.
     """
 
     config: ModelConfig
     wide: int
     slots: tuple[int, int]
     arch: str = "sm_90a"
-    checked: bool = False
 
     main = "cluster.cu"
     kernel = "thock_cluster"
@@ -150,7 +149,6 @@ class ClusterVariant:
         return {
             **shared_defines(self.config, Grouping.CHANNEL, self.wide),
             "CLUSTER": str(CLUSTER),
-            "EVERY_LANE": str(int(self.checked)),
             "SLOTS_FEW": str(self.slots[0]),
             "SLOTS_MANY": str(self.slots[1]),
             "HOST_FEW_BYTES": str(self.plan_bytes[0]),

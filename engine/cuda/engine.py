@@ -101,7 +101,6 @@ class GpuEngine:
         )
         if variant is None:
             return None
-        variant = replace(variant, checked=self._tuning.checked)
         shared = variant.shared_bytes(_LEAST_CLUSTERS * CLUSTER)
         self._function = self._load(variant, kernels, shared)
         fit = self._context.resident_clusters(self._function, CLUSTER, variant.threads, shared)
@@ -117,7 +116,6 @@ class GpuEngine:
         )
         if variant is None:
             return None
-        variant = replace(variant, checked=self._tuning.checked)
         self._function = self._load(variant, kernels, variant.shared_bytes)
         fit = self._context.resident_blocks(self._function, variant.threads, variant.shared_bytes)
         return PanelLayout(variant) if fit >= variant.blocks else None

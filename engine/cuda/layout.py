@@ -46,7 +46,6 @@ class Tuning:
     idle_ms: int = 150
     # Keep the cache and what blocks exchange in L2, as far as the device allows.
     pin_l2: bool = False
-    checked: bool = False  # cluster, panel: kernels whose waits compute-sanitizer can follow
 
 
 class Layout(Protocol):

@@ -76,16 +76,12 @@ def pieces(config: ModelConfig, width: int) -> list[tuple[int, int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class PanelVariant:
-    """What one cubin of the panel kernel is compiled for.
-
-    `blocks`: how many a launch has. `checked`: for compute-sanitizer.
-    """
+    """What one cubin of the panel kernel is compiled for. `blocks`: how many a launch has."""
 
     config: ModelConfig
     blocks: int
     shared_memory: int
     arch: str = "sm_90a"
-    checked: bool = False
 
     main = "panel.cu"
     kernel = "thock_panel"
@@ -116,7 +112,6 @@ class PanelVariant:
         return {
             **shared_defines(self.config, Grouping.CHANNEL, 1),
             "SPREAD": str(SPREAD),
-            "EVERY_LANE": str(int(self.checked)),
             "SHARED_LIMIT": str(self.shared_memory),
             "PROGRAM_UNITS": str(self.program_units),
             "TAIL_BYTES": str(self.head_tiles * TILE_ROWS * 4),

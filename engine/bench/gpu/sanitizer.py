@@ -37,8 +37,6 @@ def command(tool: str, kernel: str, out: Path, kernels: Path) -> list[str]:
         argv += ["--num-cuda-barriers", str(barriers_of_a_block())]
     argv += [sys.executable, "-m", "engine.cuda.bench", "random:small", "--kernel", kernel]
     argv += ["--runs", "3", "--repeats", "10", "--wait-ms", "60000"]
-    if tool == "racecheck":
-        argv += ["--checked"]
     return [*argv, "--json", str(out), "--cache", str(kernels)]
 
 

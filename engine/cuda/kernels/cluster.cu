@@ -274,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(ALL_THREADS, 1) thock_cluster(const
         }
         for (int i = 0; i < WARPS * MAX_SLOTS; ++i) {
             barrier_init(shared_address(&s.stream[0][i]));
-            barrier_init(shared_address(&s.stream_read[0][i]), WARP_ARRIVALS);
+            barrier_init(shared_address(&s.stream_read[0][i]));
         }
         fence_barrier_init();
     }

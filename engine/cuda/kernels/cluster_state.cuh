@@ -4,7 +4,7 @@
 // shared memory, and whoever makes a part of it stores it into all of them.
 //
 // Numbers: weights e4m3 with one scale a row, activations float16, sums float32. The host defines, beside
-// what ptx.cuh lists, CLUSTER, SLOTS_FEW, SLOTS_MANY and EVERY_LANE (0 or 1).
+// what ptx.cuh lists, CLUSTER, SLOTS_FEW and SLOTS_MANY.
 #pragma once
 #include "attend.cuh"
 #include "dsmem.cuh"

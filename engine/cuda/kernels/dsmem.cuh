@@ -24,11 +24,6 @@ DEVICE void cluster_sync() {
     asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// One lane arrives for its warp, after __syncwarp. racecheck of compute-sanitizer does not see by that what the other
-// lanes have read; in kernels built for it (EVERY_LANE) each arrives for itself.
-constexpr bool SPEAKS_FOR_ITSELF = EVERY_LANE;
-constexpr u32 WARP_ARRIVALS = EVERY_LANE ? 32 : 1;
-
 DEVICE void barrier_init(u32 barrier, u32 arrivals = 1) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }

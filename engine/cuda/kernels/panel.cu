@@ -116,7 +116,7 @@ DEVICE void reset_barriers(PanelShared& s, bool fresh) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         if (!fresh) barrier_end(barriers[i]);
-        barrier_init(barriers[i], i & 1 ? WARPS * WARP_ARRIVALS : 1);
+        barrier_init(barriers[i], i & 1 ? WARPS : 1);
     }
     if (lane != 0) return;
     const u32 others[2] = {shared_address(&s.scaled), shared_address(&s.finished)};

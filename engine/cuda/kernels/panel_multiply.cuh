@@ -13,7 +13,7 @@ struct Places {
 
 DEVICE void release_slot(u32 read, int slot) {
     __syncwarp();
-    if (SPEAKS_FOR_ITSELF || (thread_index() & 31) == 0) barrier_arrive(read + 8 * slot);
+    if ((thread_index() & 31) == 0) barrier_arrive(read + 8 * slot);
 }
 
 template <int PLAN>
@@ -63,7 +63,7 @@ DEVICE void multiply_batch(
     __syncwarp();
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
-        if (SPEAKS_FOR_ITSELF || (thread_index() & 31) == 0) barrier_arrive(ring.read + 8 * done.slot);
+        if ((thread_index() & 31) == 0) barrier_arrive(ring.read + 8 * done.slot);
         next_slot(done, ring.slots);
     }
 }
@@ -106,11 +106,11 @@ DEVICE void multiply_few_batch(float (&d)[4], const Memory& m, Place& weights, P
         next_slot(inputs, x.slots);
     }
     __syncwarp();
-    const bool speaks = SPEAKS_FOR_ITSELF || (offset & 511) == 0;  // lane 0
+    const bool first = (offset & 511) == 0;  // lane 0
 #pragma unroll
     for (int k = 0; k < BATCH; ++k) {
-        if (speaks) barrier_arrive(w.read + 8 * at_weights.slot);
-        if (speaks) barrier_arrive(x.read + 8 * at_inputs.slot);
+        if (first) barrier_arrive(w.read + 8 * at_weights.slot);
+        if (first) barrier_arrive(x.read + 8 * at_inputs.slot);
         next_slot(at_weights, w.slots);
         next_slot(at_inputs, x.slots);
     }

@@ -4,8 +4,8 @@
 //
 // Numbers: weights e4m3 with one scale a row, activations float16, sums float32. What depends on the order of
 // sums depends on the model alone: a product's cut along K, the parts of a norm, the chunks of attention.
-// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS, TAIL_BYTES, EVERY_LANE (0 or 1) and
-// TEAMS_FEW, _SOME and _MANY: teams that attend.
+// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS, TAIL_BYTES and TEAMS_FEW, _SOME and
+// _MANY: teams that attend.
 #pragma once
 #include "attend.cuh"
 #include "dsmem.cuh"

@@ -179,7 +179,7 @@ DEVICE void multiply_chunk(Sums<NT>& sums, Stream& st, const u8* b, const Input<
             multiply_step<NT>(sums, load_shared(at + i * TILE_BYTES), b, input);
     }
     __syncwarp();
-    if (SPEAKS_FOR_ITSELF || (threadIdx.x & 31) == 0) barrier_arrive(st.read + barrier);
+    if ((threadIdx.x & 31) == 0) barrier_arrive(st.read + barrier);
     st.turns ^= 1u << st.slot;
     st.slot = st.slot + 1 == st.slots ? 0 : st.slot + 1;
 }
