@@ -69,6 +69,8 @@ class GpuEngine:
                     facts_name=facts.name,
                 )
             )
+        # Before a kernel is compiled for nothing; below with what that kernel exchanges.
+        memory.require(memory.plan(model, max_context, 0), facts.free_memory, facts.name)
         self._context, self._config, self._tuning = context, config, tuning
         self._residency = residency
         self._max_context = max_context

@@ -41,6 +41,7 @@ from engine.messages import (
     Turn,
 )
 from tests.helpers.engines import WAIT_S, Supervised, argv_for, supervised
+from tests.helpers.processes import command_line
 from tests.helpers.timing import undisturbed
 
 _CANARY = "zyzzyva"
@@ -489,7 +490,7 @@ def _cycles(count: int) -> None:
             files = me.num_fds()
     assert threading.active_count() == threads
     assert me.num_fds() == files
-    assert not [p for p in me.children() if "engine" in " ".join(p.cmdline())]
+    assert not [p for p in me.children() if "engine" in " ".join(command_line(p))]
     assert not [p for p in me.children() if p.status() == psutil.STATUS_ZOMBIE]
 
 

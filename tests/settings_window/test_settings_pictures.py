@@ -25,7 +25,7 @@ LOOKS = 4
 X_SERVER = ("xvfb-run", "-a", "-s", "-screen 0 2600x1800x24")
 
 
-@pytest.mark.parametrize("scale", ["1", "1.5", "2"])
+@pytest.mark.parametrize("scale", ["1", pytest.param("1.5", marks=pytest.mark.slow), "2"])
 def test_every_page_at_every_scale(scale: str) -> None:
     """On a real X server where there is one to start."""
     has_x = shutil.which(X_SERVER[0]) is not None

@@ -25,6 +25,7 @@ from PIL import Image
 from app.first_run import FirstRun
 from app.ipc.client import IpcClient
 from app.ipc.protocol import IpcError
+from tests.helpers.processes import command_line
 from tests.helpers.x_screen import Screen, StrictPanel, screens
 
 PROGRAM = "from app.cli import main; main()"
@@ -237,7 +238,7 @@ def test_from_start_to_the_docked_icon(
 def windows_of(program: subprocess.Popen[bytes]) -> list[list[str]]:
     """The command lines of the settings windows that it started."""
     children = psutil.Process(program.pid).children(recursive=True)
-    return [line for child in children if "app.settings_window" in (line := child.cmdline())]
+    return [line for child in children if "app.settings_window" in (line := command_line(child))]
 
 
 def test_a_fresh_home_gets_the_first_steps_until_somebody_took_or_closed_them(
