@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from app.commands.lazy import LazyGroup
+
+# A thread that waits for another one's turn to end: the one that answers the keyboard must not wait the 5 ms
+# that Python gives each. Nothing here computes for long, so there are few more turns.
+_TURN_S = 2e-4
 
 _COMMANDS = {
     "ask": (
@@ -60,6 +66,7 @@ def main(ctx: click.Context) -> None:
     Without a command it starts the companion with its icon in the panel; if it runs already, its window
     comes to the front.
     """
+    sys.setswitchinterval(_TURN_S)
     if ctx.invoked_subcommand is None:
         from app.commands.run import command as run
 

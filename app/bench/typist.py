@@ -134,8 +134,12 @@ class Typist:
         return self._think() if self._random.random() < _THINK_CHANCE else 0.0
 
     def _think(self) -> float:
-        pause_s = self._random.lognormvariate(math.log(_THINK_MEDIAN_S), _THINK_SIGMA)
-        return max(pause_s, _THINK_LEAST_S)
+        # Shorter ones are drawn again: nobody hesitates for exactly the least, which happens to be when the
+        # last token that is computed ahead comes (29 ms, a rest of 250 ms, and 8 steps of 27 ms).
+        while True:
+            pause_s = self._random.lognormvariate(math.log(_THINK_MEDIAN_S), _THINK_SIGMA)
+            if pause_s >= _THINK_LEAST_S:
+                return pause_s
 
     def _trigger_gap(self, pace: float) -> float:
         is_thinking = self._pause is Pause.THINK or (
