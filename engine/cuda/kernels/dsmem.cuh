@@ -100,10 +100,6 @@ DEVICE void copy_unit(u32 to, const void* from) {
 
 DEVICE void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// Those since the last call are a group; then until all groups but the newest are there.
-DEVICE void end_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-DEVICE void await_older_copies() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
-
 DEVICE uint4 load_shared(u32 address) {
     uint4 v;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"

@@ -250,58 +250,37 @@ DEVICE void finish_cell(
     }
 }
 
-// Start copies of a cell's residual or rotations, and of its parts; where the next cell's go.
-DEVICE u32 copy_cell(const Params& p, const Memory& m, const Rows& rows, const Item& item, int op, int group, u32 to) {
-    const int slices = CUTS[op].slices;
-    const Beside beside = beside_of(p, m, rows, op, group);
-    copy_pair(to, beside.first);
-    copy_pair(to + 8, beside.second);
-    const float4* from = counted_parts(p) + part_at(item, slices, 0, group, GROUPS);
-#pragma unroll 1
-    for (int i = 0; i < slices; ++i, from += GROUPS * PANEL * 32) copy_unit(to += THREADS * 16, from);
-    return to + THREADS * 16;
-}
-
-// What copy_cell has brought to `at`, added up and finished.
-DEVICE u32 finish_copied(const Params& p, const Memory& m, const Rows& rows, int op, int group, u32 at) {
-    const float4 beside = as_floats(load_shared(at));
-    float4 v = as_floats(load_shared(at += THREADS * 16));
-#pragma unroll 1
-    for (int i = 1; i < CUTS[op].slices; ++i) v = add4(v, as_floats(load_shared(at += THREADS * 16)));
-    finish_cell(p, m, rows, op, group, MANY, v, beside);
-    return at + THREADS * 16;
-}
-
-// Parts of many tokens: copied into the input ring, which is empty, one half of it while the other is worked on (or
-// all of it at once, where a half is too small). Each thread reads what itself has copied. Rolled loops: code that
-// runs once a product is paid for by fetching it.
+// Parts of many tokens: copied into the input ring, which is empty, as many groups at once as it holds. Each thread
+// reads what itself has copied. Rolled loops: code that runs once a product is paid for by fetching it.
 DEVICE void finish_counted(const Params& p, const Memory& m, const Rows& rows, const Item& item, int op) {
     const int slices = CUTS[op].slices, groups = ceil_div(m.shared().request.tokens, 8);
     const u32 cells = shared_address(m.base() + plan(MANY).input) + thread_index() * 16;
-    const int half = CELLS / 2 / (slices + 1), batch = max(1, half);
-    const u32 there = half > 0 ? CELLS / 2 * THREADS * 16 : 0;
-    u32 to = cells;
-    int copied = item.slice, group = item.slice;
+    const int turn = max(1, CELLS / (slices + 1)) * slices;
 #pragma unroll 1
-    for (int turn = half > 0 ? 0 : 1; group < groups; ++turn) {
+    for (int first = item.slice; first < groups; first += turn) {
+        const int end = min(groups, first + turn);
+        u32 to = cells;
 #pragma unroll 1
-        for (int i = 0; i < batch && copied < groups; ++i, copied += slices)
-            to = copy_cell(p, m, rows, item, op, copied, to);
-        end_copy_group();
-        if (turn == 0) {  // nothing to work on yet
-            to = cells + there;
-            continue;
+        for (int group = first; group < end; group += slices) {
+            const Beside beside = beside_of(p, m, rows, op, group);
+            copy_pair(to, beside.first);
+            copy_pair(to + 8, beside.second);
+            to += THREADS * 16;
+            const float4* from = counted_parts(p) + part_at(item, slices, 0, group, GROUPS);
+#pragma unroll 1
+            for (int i = 0; i < slices; ++i, from += GROUPS * PANEL * 32, to += THREADS * 16) copy_unit(to, from);
         }
-        if (half > 0)
-            await_older_copies();
-        else
-            await_copies();
-        const u32 from = half == 0 || turn % 2 == 1 ? cells : cells + there;
-        u32 at = from;
+        await_copies();
+        u32 at = cells;
 #pragma unroll 1
-        for (int i = 0; i < batch && group < groups; ++i, group += slices)
-            at = finish_copied(p, m, rows, op, group, at);
-        to = from;
+        for (int group = first; group < end; group += slices) {
+            const float4 beside = as_floats(load_shared(at));
+            float4 v = as_floats(load_shared(at += THREADS * 16));
+#pragma unroll 1
+            for (int i = 1; i < slices; ++i) v = add4(v, as_floats(load_shared(at += THREADS * 16)));
+            at += THREADS * 16;
+            finish_cell(p, m, rows, op, group, MANY, v, beside);
+        }
     }
 }
 
