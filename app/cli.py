@@ -66,7 +66,9 @@ def main(ctx: click.Context) -> None:
     Without a command it starts the companion with its icon in the panel; if it runs already, its window
     comes to the front.
     """
+    before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_S)
+    ctx.call_on_close(lambda: sys.setswitchinterval(before))
     if ctx.invoked_subcommand is None:
         from app.commands.run import command as run
 

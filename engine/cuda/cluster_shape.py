@@ -159,7 +159,7 @@ class ClusterVariant:
 def fitting_variant(
     config: ModelConfig, grouping: Grouping, arch: str, shared_memory: int, blocks: int
 ) -> ClusterVariant | None:
-    """The variant for this model and device, or None where the grid kernel must do.
+    """The variant for this model and device, or None where another kernel must do.
 
     `blocks`: how many the launch will have. The cluster kernel is for sm_90, one scale a row, and models
     so small that 16 multiprocessors draw their weights fast enough and hold their activations.

@@ -112,6 +112,14 @@ class PanelVariant:
         return {
             **shared_defines(self.config, Grouping.CHANNEL, 1),
             "SPREAD": str(SPREAD),
+            # The kernel asserts that its own figures are these.
+            "HOST_CUTS": ", ".join(
+                str(number)
+                for op in LAYER_PRODUCTS
+                for number in (cut(self.config, op).panels, cut(self.config, op).slices)
+            ),
+            "HOST_PARTS_BYTES": str(exchange_bytes(self.config)["new_kv"]),
+            "HOST_STATE_BYTES": str(exchange_bytes(self.config)["codes_shared"]),
             "SHARED_LIMIT": str(self.shared_memory),
             "PROGRAM_UNITS": str(self.program_units),
             "TAIL_BYTES": str(self.head_tiles * TILE_ROWS * 4),

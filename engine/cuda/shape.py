@@ -101,7 +101,7 @@ def product_shape(config: ModelConfig, grouping: Grouping, op: Op) -> ProductSha
 
 
 def shared_defines(config: ModelConfig, grouping: Grouping, wide: int) -> dict[str, str]:
-    """Preprocessor definitions of either kernel."""
+    """Preprocessor definitions of every kernel."""
     return {
         "LAYERS": str(config.n_layers),
         "DIM": str(config.dim),

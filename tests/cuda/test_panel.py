@@ -103,15 +103,20 @@ def test_panels_of_one_slice_are_made_smaller_until_all_blocks_have_some() -> No
     seven = tiny_config(heads=(32, 32), head_dim=128, dim=4096, ffn=11008)
     assert (cut(seven, Op.GATE_UP).panels, cut(seven, Op.GATE_UP).size) == (126, 11)
     assert (cut(seven, Op.QKV).panels, cut(seven, Op.QKV).size) == (64, 12)  # two slices
+    assert cut(LEVELLED, Op.GATE_UP).size < panel_shape.PANEL
     thirteen = tiny_config(heads=(40, 40), head_dim=128, dim=5120, ffn=13824)
     assert (cut(thirteen, Op.GATE_UP).panels, cut(thirteen, Op.GATE_UP).size) == (247, 7)
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_arranged_codes_lie_where_the_kernel_looks(name: str) -> None:
+LEVELLED = tiny_config(heads=(2, 2), head_dim=64, dim=128, ffn=6400, vocab=700, layers=1)
+
+
+@pytest.mark.parametrize("name", [*SHAPES, "levelled"])
+@pytest.mark.parametrize("blocks", [2, 5])  # with two, a block has several items of the head
+def test_arranged_codes_lie_where_the_kernel_looks(name: str, blocks: int) -> None:
     """panel_stream.cuh: (first * stages + stage * count + tile) stages of bytes from the layer's beginning."""
-    config = SHAPES[name]
-    model, blocks = quantise_model(RandomSource(config)), 5
+    config = {**SHAPES, "levelled": LEVELLED}[name]
+    model = quantise_model(RandomSource(config))
     schedule = cut_work(config, blocks, width=8)
     for op in PRODUCTS:
         codes = model.matrices[Matrix(op.name.lower())].codes[0]

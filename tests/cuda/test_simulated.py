@@ -10,15 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cuda import cluster_shape, shape
+from engine.cuda import cluster_shape, memory, shape
 from engine.cuda.backend import CudaBackend
 from engine.cuda.engine import Residency
 from engine.cuda.errors import MailboxFullError, UnsupportedDeviceError
 from engine.cuda.layout import ClusterLayout, PanelLayout, Tuning
 from engine.cuda.mailbox import Want
-from engine.errors import BackendClosedError, ContextOverflowError
+from engine.errors import BackendClosedError, ContextOverflowError, OutOfMemoryError
 from engine.fp8.model import PackedModel, quantise_model
 from engine.session import Session
+from tests.helpers.fake_cuda import CUresult
 from tests.helpers.random_source import RandomSource, tiny_config
 from tests.helpers.simulated_gpu import SimulatedGpu, simulated_gpu
 
@@ -212,6 +213,18 @@ def test_large_models_are_for_panels(
             assert isinstance(backend.engine.layout, layout)
         finally:
             backend.close()
+
+
+def test_what_the_chosen_kernel_exchanges_has_to_fit_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config(heads=(4, 2), head_dim=64, dim=256, ffn=256, layers=1, tied=False)
+    model = quantise_model(RandomSource(config))
+    with simulated_gpu(monkeypatch, model, HOPPER) as gpu:
+        rest = memory.plan(model, 64, 0).total + memory.DESKTOP_RESERVE
+        monkeypatch.setattr(gpu, "cuMemGetInfo", lambda: (CUresult.CUDA_SUCCESS, rest + 1, 8 << 30))
+        with pytest.raises(OutOfMemoryError, match="MiB free"):
+            CudaBackend(model, 64, Path("unused"), tuning=Tuning(kernel="panel"))
 
 
 def test_panels_serve_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,28 @@ def test_rows_are_judged_by_distance_and_best_token() -> None:
     tie[2, other] = wanted[2, best] + np.float32(1e-6)
     found = shapes.judge({9: tie}, wanted, "grid")
     assert (found["same_best_token"], found["unexplained"]) == (8, 0)
+    far = wanted.copy()
+    far[2, int(wanted[2].argmin())] = wanted[2, best] + np.float32(1e-6)
+    assert shapes.judge({9: far}, wanted, "grid")["unexplained"] == 1
+    broken = wanted.copy()
+    broken[8, 3] = np.nan
+    assert not shapes.judge({3: wanted[:3], 9: broken}, wanted, "grid")["passed"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "passed", "tried"), [(1.0, True, 1), (1.05, False, 3), (3.0, False, 1)]
+)
+def test_other_tokens_are_tried_until_rows_are_exact_or_wrong(
+    monkeypatch: pytest.MonkeyPatch, scale: float, passed: bool, tried: int
+) -> None:
+    rows = np.random.default_rng(0).standard_normal((9, 64)).astype(np.float32)
+    monkeypatch.setattr(shapes, "expected", lambda *_: rows)
+    backend: Any = SimpleNamespace(forward_all=lambda tokens, _: rows * np.float32(scale))
+    part = shapes.judge({9: rows * np.float32(1.04)}, rows, "grid")
+    assert (part["passed"], part["right"]) == (False, True)
+    shapes.judge_other_tokens(part, backend, random_packed(TINY), "grid")
+    assert part["passed"] == passed
+    assert sum(name.startswith("with tokens") for name in part) == tried
 
 
 # ---------------------------------------------------------------- determinism

@@ -12,3 +12,11 @@ def command_line(process: psutil.Process) -> list[str]:
         return process.cmdline()
     except psutil.NoSuchProcess:  # ZombieProcess is one
         return []
+
+
+def is_zombie(process: psutil.Process) -> bool:
+    """Whether it ended and nobody has waited for it."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

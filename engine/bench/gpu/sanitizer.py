@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compute-sanitizer over both kernels on a model of one layer."""
+"""compute-sanitizer over the cluster and the grid kernel on a model of one layer."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@
 //
 // Numbers: weights e4m3 with one scale a row, activations float16, sums float32. What depends on the order of
 // sums depends on the model alone: a product's cut along K, the parts of a norm, the chunks of attention.
-// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS, TAIL_BYTES and TEAMS_FEW, _SOME and
-// _MANY: teams that attend.
+// The host defines, beside what ptx.cuh lists, SPREAD, SHARED_LIMIT, PROGRAM_UNITS, TAIL_BYTES, TEAMS_FEW, _SOME and
+// _MANY (teams that attend), and HOST_CUTS, HOST_PARTS_BYTES and HOST_STATE_BYTES, which are asserted.
 #pragma once
 #include "attend.cuh"
 #include "dsmem.cuh"
@@ -72,6 +72,17 @@ __constant__ int PANELS_AT[4] = {
     PHASES, PHASES + QKV_CUT.panels, PHASES + QKV_CUT.panels + OUT_CUT.panels,
     PHASES + QKV_CUT.panels + OUT_CUT.panels + GATE_UP_CUT.panels};
 
+constexpr int HOST_CUT[8] = {HOST_CUTS};
+static_assert(
+    HOST_CUT[0] == QKV_CUT.panels && HOST_CUT[1] == QKV_CUT.slices && HOST_CUT[2] == OUT_CUT.panels &&
+        HOST_CUT[3] == OUT_CUT.slices && HOST_CUT[4] == GATE_UP_CUT.panels && HOST_CUT[5] == GATE_UP_CUT.slices &&
+        HOST_CUT[6] == DOWN_CUT.panels && HOST_CUT[7] == DOWN_CUT.slices,
+    "panel_shape.py cuts as this file does");
+static_assert((u64)MOST_ITEMS * (GROUPS + SOME / 8) * PANEL * 32 * 16 == HOST_PARTS_BYTES, "room for parts of sums");
+static_assert(
+    (RESIDUAL_WORDS + SQUARES_WORDS + MAX_TOKENS + 2 * COUNTERS * COUNTER_WORDS) * 4 == HOST_STATE_BYTES,
+    "room for residual, squares, powers and counters");
+
 // Parts of sums: (item, group, tile of the panel, lane). Of many tokens they are counted by panel; of few or some,
 // in a place of their own, each word is there when it is not zero, see `flagged`.
 DEVICE float4* counted_parts(const Params& p) { return reinterpret_cast<float4*>(p.new_kv); }
@@ -134,7 +145,13 @@ static __host__ __device__ constexpr Plan plan(int width) {
             min_of((SHARED_LIMIT - FIXED_BYTES - region) / WEIGHT_STAGE, MAX_SLOTS), FIXED_BYTES,
             FIXED_BYTES + region};
 }
-static_assert(plan(MANY).weight_slots >= 4 && plan(FEW).weight_slots >= 4, "room for weights on their way");
+// Stages of weights on their way to a block at once. Memory needs about 1 us of its bandwidth asked for, 5 MB; with
+// whole rings, 26 MB, what blocks say to each other waits behind weights: an exchange of sums took 4.2 us, not 2.5.
+constexpr int STAGES_AWAY = 4;
+static_assert(
+    plan(FEW).weight_slots >= STAGES_AWAY && plan(SOME).weight_slots >= STAGES_AWAY &&
+        plan(MANY).weight_slots >= STAGES_AWAY,
+    "room for weights on their way");
 
 // Shared memory has fixed addresses: an object of this type costs no register.
 struct Memory {

@@ -42,10 +42,6 @@ DEVICE void fetch_once(u32 to, const void* from, u32 bytes, u32 barrier) {
         : "memory");
 }
 
-// Stages of weights on their way to a block at once. Memory needs about 1 us of its bandwidth asked for, 5 MB; with
-// whole rings, 26 MB, what blocks say to each other waits behind weights: an exchange of sums took 4.2 us, not 2.5.
-constexpr int STAGES_AWAY = 4;
-
 // One thread. A stage of all tiles of an item lies together (engine/cuda/panel_schedule.py, `arrange`).
 DEVICE void carry_items(
     const Params& p, const Memory& m, const Ring& ring, Place& at, Place& landed, int op, int layer) {
@@ -61,7 +57,7 @@ DEVICE void carry_items(
         for (int stage = item.begin; stage < item.end; ++stage, from += bytes) {
             const u32 full = ring.full + 8 * at.slot;
             await_ring(ring.read + 8 * at.slot, at.parity ^ 1u);
-            // Behind by STAGES_AWAY, fewer than there are slots: the barrier is not used anew before.
+            // Behind by STAGES_AWAY, no more than there are slots: the barrier is not used anew before.
             if (landed.slot >= 0) await_ring(ring.full + 8 * landed.slot, landed.parity);
             if (++landed.slot == ring.slots) landed.slot = 0, landed.parity ^= 1u;
             barrier_expect(full, bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host hands to either kernel, and what a block remembers of the request that it works on.
+// What the host hands to every kernel, and what a block remembers of the request that it works on.
 #pragma once
 #include "exchange.cuh"
 
@@ -63,7 +63,7 @@ struct Request {
     u32 number, tokens, position, program, top, flags;
 };
 
-// What all threads of a block share, in either kernel.
+// What all threads of a block share, in every kernel.
 struct Shared {
     Request request;
     int leave, failed;
