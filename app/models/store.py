@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ from engine.texts import Text, system_reason
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _SUFFIX = ".gguf"
+_PARTIAL = ".partial-"
+_ABANDONED_S = 86_400  # longer than any download takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,8 @@ class ModelStore:
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".partial-", dir=self.folder) as scratch:
+            self._sweep()
+            with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=self.folder) as scratch:
                 partial = Path(scratch) / place.name
                 yield partial
                 os.replace(partial, place)
@@ -190,6 +194,12 @@ class ModelStore:
                     ) from error
                 return model
         raise UnknownModelError(Text("no model {name} is installed.", name=repr(name)))
+
+    def _sweep(self) -> None:
+        """Remove what was begun long ago by a program that was killed; nobody sees it otherwise."""
+        for path in self.folder.glob(f"{_PARTIAL}*"):
+            if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _free_place(self, name: str, *, folder: bool) -> Path:
         name = name.lower()

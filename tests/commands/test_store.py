@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,17 @@ def test_failing_disk_leaves_no_model(
         store.add_path(gguf, copy=True)
     assert names(store) == []
     assert leftovers(store) == []
+
+
+def test_what_a_killed_download_left_is_swept_after_a_day(store: ModelStore, gguf: Path) -> None:
+    for name, age_s in ((".partial-old", 100_000), (".partial-new", 60)):
+        (store.folder / name).mkdir(parents=True)
+        (store.folder / name / "model.gguf").write_bytes(b"half")
+        began = time.time() - age_s
+        os.utime(store.folder / name, (began, began))
+    store.add_path(gguf, name="one")
+    assert leftovers(store) == [".partial-new"]  # somebody may be at it
+    assert names(store) == ["one"]
 
 
 def test_unwritable_folder_is_explained(tmp_path: Path, gguf: Path) -> None:
