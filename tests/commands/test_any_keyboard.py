@@ -117,7 +117,7 @@ def test_a_board_with_the_module_is_preferred_and_the_other_left_alone(shelf: Sh
         assert Feature.KEYS in next(ready(events))
         asked = len(via.writes)
         keyboard.set_lights(BLUE)
-        wait_until(lambda: module.writes[-1][:3] == b"\xe7\x4c\x15")
+        wait_until(lambda: module.writes[-1:] and module.writes[-1][:3] == b"\xe7\x4c\x15")
         assert len(via.writes) == asked
         assert keyboard.stop()
     assert not via.trapped

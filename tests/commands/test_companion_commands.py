@@ -222,9 +222,9 @@ def test_models_are_loaded_and_unloaded(
     assert thock("model", "load", "small").exit_code == 0
     assert running.wait(lambda: running.engine.switched == ["start small.gguf 2048"])
     assert thock("model", "unload").exit_code == 0
-    assert running.wait(lambda: running.engine.switched[-1] == "stop")
+    assert running.wait(lambda: running.engine.switched[-1:] == ["stop"])
     assert thock("model", "load").exit_code == 0
-    assert running.wait(lambda: running.engine.switched[-1] == "start small.gguf 2048")
+    assert running.wait(lambda: running.engine.switched[-1:] == ["start small.gguf 2048"])
     result = thock("model", "load", "smal")
     assert result.exit_code == 1
     assert "Installed: small." in result.output

@@ -294,6 +294,6 @@ def test_who_watches_is_told_of_each_part(desk: Desk) -> None:
     desk.via.overhear(b"\x01\0\x0c", b"\x11\4")
     wait_until(lambda: any(is_away for is_away, _ in seen))
     keyboard.come_back()
-    wait_until(lambda: not seen[-1][0])
+    wait_until(lambda: bool(seen) and not seen[-1][0])
     desk.is_plugged = True
     wait_until(lambda: (False, LinkState.READY) in seen)

@@ -107,7 +107,7 @@ def test_a_model_of_the_catalogue_is_called_as_there(
         assert running.wait(lambda: running.engine.switched == ["start smollm2.gguf 2048"])
         assert running.engine.title == entry.title
         running.host.change_settings({"model": "mine"})
-        assert running.wait(lambda: running.engine.switched[-1] == "start mine.gguf 2048")
+        assert running.wait(lambda: running.engine.switched[-1:] == ["start mine.gguf 2048"])
         assert running.engine.title == ""
         (models / "smollm2.gguf").write_bytes(b"another file of that name")
     assert title_of(models / "smollm2.gguf") == ""

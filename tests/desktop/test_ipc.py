@@ -117,9 +117,9 @@ def test_another_model_is_started(running: RunningHost, visitor: IpcClient) -> N
     assert running.wait(lambda: running.engine.switched == ["start small.gguf 512"] * 2)
     assert running.engine.window == 256
     visitor.request("unload-model")
-    assert running.wait(lambda: running.engine.switched[-1] == "stop")
+    assert running.wait(lambda: running.engine.switched[-1:] == ["stop"])
     visitor.request("load-model")
-    assert running.wait(lambda: running.engine.switched[-1] == "start small.gguf 512")
+    assert running.wait(lambda: running.engine.switched[-1:] == ["start small.gguf 512"])
     with pytest.raises(RefusedError, match="no model 'gone'"):
         visitor.request("change-settings", changes={"model": "gone"})
     (models / "small.gguf").unlink()  # it went after it was chosen

@@ -143,7 +143,7 @@ def test_screen_savers_tell_too(bus: str, name: str) -> None:
 
     wait_until(repeat)
     logind.send(name, "ActiveChanged", "b", (False,))
-    wait_until(lambda: heard.calls[-1] == "unlocked")
+    wait_until(lambda: heard.calls[-1:] == ["unlocked"])
     watch.stop()
     logind.close()
 

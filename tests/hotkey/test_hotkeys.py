@@ -122,11 +122,11 @@ def test_the_source_follows_the_settings() -> None:
     wait_until(lambda: log == ["start ask=<ctrl>+<alt>+a"])
     follower(state(enabled=True, pause=""))
     follower(state(enabled=False))
-    wait_until(lambda: log[-1] == "stop")
+    wait_until(lambda: log[-1:] == ["stop"])
     follower(state(enabled=True, ask="<f9>", pause=""))
-    wait_until(lambda: log[-1] == "start ask=<f9>")
+    wait_until(lambda: log[-1:] == ["start ask=<f9>"])
     follower.close()
-    assert log[-1] == "stop"
+    assert log[-1:] == ["stop"]
     assert pressed == [HotkeyAction.ASK] * 2
 
 

@@ -47,7 +47,7 @@ def test_after_the_end_nobody_is_told_anything(running: RunningHost, link: Compa
     told: list[CompanionView] = []
     link.watch_state(told.append)
     link.start()
-    wait_until(lambda: told[-1].presence is Presence.HERE)
+    wait_until(lambda: bool(told) and told[-1].presence is Presence.HERE)
     link.watch_preview(lambda _preview: None)
     link.capture_key(lambda _key: None)
     assert len(threads()) == 3

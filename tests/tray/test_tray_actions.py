@@ -37,7 +37,7 @@ def test_every_row_has_its_command(running: RunningHost, monkeypatch: pytest.Mon
     assert running.quits == 1
     assert running.wait(lambda: not running.companion.state.is_paused)
     assert running.wait(lambda: running.companion.state.mode is ModeName.REACT)
-    assert running.wait(lambda: running.engine.switched[-1] == "stop")
+    assert running.wait(lambda: running.engine.switched[-1:] == ["stop"])
 
 
 def test_a_profile_is_chosen_until_automatic_is_again(running: RunningHost) -> None:
