@@ -50,6 +50,7 @@ from engine.messages import (
     Suggest,
     SuggestionsReady,
 )
+from engine.priority import give_way
 from engine.pulse import Pulse
 from engine.serving import Beginning, Choice, LoadedModel, Reply, Suggestions
 from engine.texts import Text
@@ -61,9 +62,6 @@ EXIT_DONE = 0
 EXIT_NOT_CONNECTED = 3
 EXIT_PROTOCOL = 4
 EXIT_INTERNAL = 5
-# The keyboard's threads in the companion come first; on an idle machine this costs nothing. On Windows
-# the parent starts us with a lower priority.
-_NICENESS = 5
 # Of a reply that is computed ahead. Whoever holds it works 0.5 ms on each news, and a trigger that falls
 # into that waits: with news of every token, 27 ms apart, 1 of 50 triggers.
 _TELL_EVERY_S = 0.1
@@ -85,7 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Ctrl-C in the terminal is for the companion, which then ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
-        os.nice(_NICENESS)  # before any thread starts: threads inherit it
+        # The keyboard's threads in the companion come first; on an idle machine this costs nothing. On
+        # Windows the parent starts us with a lower priority. Before any thread starts: threads inherit it.
+        give_way()
         # A core file would write everything that was typed lately to the disk.
         # 1, not 0: see app.log.forbid_core_dumps; Linux holds 0 against files only.
         resource.setrlimit(resource.RLIMIT_CORE, (1, 1))
