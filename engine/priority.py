@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import struct
 import sys
 from typing import Final
@@ -21,7 +20,7 @@ _SCHED_OTHER: Final = 0
 def give_way() -> None:
     """Let others go first: this thread, and those that it starts from now on. Not on Windows."""
     os.nice(NICENESS)
-    number = _SCHED_SETATTR.get(platform.machine()) if sys.platform == "linux" else None
+    number = _SCHED_SETATTR.get(os.uname().machine) if sys.platform == "linux" else None
     if number is None:
         return
     # struct sched_attr, first version: size, policy, flags, nice, priority, runtime, deadline, period.

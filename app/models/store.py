@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -198,8 +198,9 @@ class ModelStore:
     def _sweep(self) -> None:
         """Remove what was begun long ago by a program that was killed; nobody sees it otherwise."""
         for path in self.folder.glob(f"{_PARTIAL}*"):
-            if time.time() - path.stat().st_mtime > _ABANDONED_S:
-                shutil.rmtree(path, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another program has just ended its own
+                if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                    shutil.rmtree(path, ignore_errors=True)
 
     def _free_place(self, name: str, *, folder: bool) -> Path:
         name = name.lower()

@@ -23,7 +23,10 @@ print(seen[0])
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="niceness")
+@pytest.mark.skipif(
+    sys.platform == "win32",
+    reason="there is no niceness: the parent starts the child with a lower priority",
+)
 def test_threads_started_later_are_nice_as_well() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=True, timeout=60

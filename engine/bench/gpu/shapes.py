@@ -41,9 +41,8 @@ TOKENS: Final = (*range(1, 10), 127, 128, 129)
 VOCABULARIES: Final = (512, 515)  # whole tiles of 16; 13 rows of padding
 _CONTEXT: Final = 160
 _ENOUGH: Final = 7  # rows of a request of which one is exact, unless the first one is not
-_OTHER_TOKENS: Final = (
-    3  # sequences that are tried where the first row of the usual one has a turned rounding
-)
+# Sequences that are tried where the first row of the usual one has a turned rounding.
+_OTHER_TOKENS: Final = 3
 _HOPPER_SHARED: Final = 227 << 10
 _HOPPER_BLOCKS: Final = 132
 
@@ -119,12 +118,21 @@ def expected(model: PackedModel, kernel: str, tokens: Sequence[int]) -> Logits:
     return np.concatenate([run(tokens[at : at + 128], at) for at in range(0, count, 128)])
 
 
+def _beside_grid(
+    config: ModelConfig, arch: str, shared_memory: int, blocks: int
+) -> dict[str, Variant]:
+    """The other kernels that can run this model, by name."""
+    chosen = (config, Grouping.CHANNEL, arch, shared_memory)
+    fitting: dict[str, Variant | None] = {
+        "cluster": fitting_variant(*chosen, 4 * CLUSTER),
+        "panel": panel_shape.fitting_variant(*chosen, blocks),
+    }
+    return {name: variant for name, variant in fitting.items() if variant is not None}
+
+
 def kernels_of(config: ModelConfig) -> list[str]:
     """Those that an H200 can run this model on."""
-    chosen = (Grouping.CHANNEL, "sm_90a", _HOPPER_SHARED)
-    clusters = fitting_variant(config, *chosen, 4 * CLUSTER)
-    panels = panel_shape.fitting_variant(config, *chosen, _HOPPER_BLOCKS)
-    return ["grid", *["cluster"] * (clusters is not None), *["panel"] * (panels is not None)]
+    return ["grid", *_beside_grid(config, "sm_90a", _HOPPER_SHARED, _HOPPER_BLOCKS)]
 
 
 def distances(found: Logits, wanted: Logits) -> NDArray[np.float64]:
@@ -156,16 +164,15 @@ def judge(found: dict[int, Logits], wanted: Logits, kernel: str) -> dict[str, An
             different += 1
             gap = wanted[row, right[row]] - wanted[row, ours[row]]
             unexplained += bool(gap > limits["flipped"] * np.ptp(wanted[row]))
+    right = max(far) <= limits["flipped"] and not unexplained
     return {
         "rows": rows,
         "same_best_token": rows - different,
         "unexplained": unexplained,
         "largest_distance": max(far),
         "smallest_distance": max(near, default=0.0),
-        "right": max(far) <= limits["flipped"] and not unexplained,
-        "passed": max(far) <= limits["flipped"]
-        and max(near, default=0.0) <= limits["exact"]
-        and not unexplained,
+        "right": right,
+        "passed": right and max(near, default=0.0) <= limits["exact"],
     }
 
 
@@ -228,14 +235,7 @@ def check(shape: Shape, run: Run, counts: Sequence[int] = TOKENS) -> dict[str, A
 
 def variants(config: ModelConfig, facts: DeviceFacts) -> list[Variant]:
     """The kernels that `check` will load on this device."""
-    found: list[Variant] = []
-    cluster = fitting_variant(
-        config, Grouping.CHANNEL, facts.arch, facts.shared_memory, 4 * CLUSTER
-    )
-    panel = panel_shape.fitting_variant(
-        config, Grouping.CHANNEL, facts.arch, facts.shared_memory, facts.multiprocessors
-    )
-    found += [variant for variant in (cluster, panel) if variant is not None]
+    found = _beside_grid(config, facts.arch, facts.shared_memory, facts.multiprocessors)
     tuning = Tuning()
     for wide in (tuning.wide, 1):
         layout = GridLayout(
@@ -243,7 +243,7 @@ def variants(config: ModelConfig, facts: DeviceFacts) -> list[Variant]:
         )
         if layout.shared_bytes <= facts.shared_memory:
             break
-    return [*found, layout.variant]
+    return [*found.values(), layout.variant]
 
 
 def compile_all(run: Run, listed: Sequence[Shape]) -> None:
