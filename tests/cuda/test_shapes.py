@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,11 +25,12 @@ from engine.cuda.interpreter import Interpreter
 from engine.cuda.layout import ClusterLayout, GridLayout, Tuning
 from engine.cuda.mailbox import Want
 from engine.cuda.parity import QuantisedSource
-from engine.cuda.random_source import RandomSource
+from engine.cuda.random_source import RandomSource, random_packed
 from engine.cuda.shape import LAYER_PRODUCTS
 from engine.fp8.model import PackedModel, quantise_model
 from engine.fp8.quantise import Grouping
 from tests.helpers import float_decoder
+from tests.helpers.random_source import tiny_config
 
 NARROW = {
     shape.name: shape
@@ -141,3 +144,47 @@ def test_every_program_of_the_real_layout_is_sound(name: str) -> None:
         }
         for program in programs:
             assert layout.encode(program).shape[0] == layout.blocks
+
+
+def test_rows_are_judged_by_distance_and_best_token() -> None:
+    wanted = np.random.default_rng(0).standard_normal((9, 64)).astype(np.float32)
+    right = {3: wanted[:3].copy(), 9: wanted.copy()}
+    assert shapes.judge(right, wanted, "grid")["passed"]
+    noise = {9: wanted + np.float32(0.001) * wanted[::-1]}
+    assert not shapes.judge(noise, wanted, "grid")["passed"]  # no row is exact
+    one = wanted.copy()
+    one[4] *= np.float32(1.05)
+    found = shapes.judge({9: one}, wanted, "grid")
+    assert found["passed"]  # one activation turned
+    assert found["largest_distance"] == pytest.approx(0.05, abs=1e-3)
+    one[4] *= 2
+    assert not shapes.judge({9: one}, wanted, "grid")["passed"]
+    # Another best token: a near tie or not.
+    tie = wanted.copy()
+    best = int(wanted[2].argmax())
+    other = int(np.argsort(-wanted[2])[1])
+    tie[2, other] = wanted[2, best] + np.float32(1e-6)
+    found = shapes.judge({9: tie}, wanted, "grid")
+    assert (found["same_best_token"], found["unexplained"]) == (8, 0)
+    far = wanted.copy()
+    far[2, int(wanted[2].argmin())] = wanted[2, best] + np.float32(1e-6)
+    assert shapes.judge({9: far}, wanted, "grid")["unexplained"] == 1
+    broken = wanted.copy()
+    broken[8, 3] = np.nan
+    assert not shapes.judge({3: wanted[:3], 9: broken}, wanted, "grid")["passed"]
+
+
+@pytest.mark.parametrize(
+    ("scale", "passed", "tried"), [(1.0, True, 1), (1.05, False, 3), (3.0, False, 1)]
+)
+def test_other_tokens_are_tried_until_rows_are_exact_or_wrong(
+    monkeypatch: pytest.MonkeyPatch, scale: float, passed: bool, tried: int
+) -> None:
+    rows = np.random.default_rng(0).standard_normal((9, 64)).astype(np.float32)
+    monkeypatch.setattr(shapes, "expected", lambda *_: rows)
+    backend: Any = SimpleNamespace(forward_all=lambda tokens, _: rows * np.float32(scale))
+    part = shapes.judge({9: rows * np.float32(1.04)}, rows, "grid")
+    assert (part["passed"], part["right"]) == (False, True)
+    shapes.judge_other_tokens(part, backend, random_packed(tiny_config()), "grid")
+    assert part["passed"] == passed
+    assert sum(name.startswith("with tokens") for name in part) == tried
