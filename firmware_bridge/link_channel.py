@@ -80,10 +80,9 @@ class Channel(Generic[T]):
         """When `next_step` may have a frame: a clock time, infinite if there is nothing to do."""
         if self._steps:
             return float("-inf")
-        content, _, at_once = self._wanted
-        if content == self._settled:
+        if self._wanted[0] == self._settled:
             return float("inf")
-        return self._not_before - (self._interval_s(content) if at_once else 0.0)
+        return self._free_at()
 
     def next_step(self, now: float, board: Capabilities) -> Step | None:
         """The frame to send now; the same one until `acknowledged` or `refused`.
@@ -112,7 +111,7 @@ class Channel(Generic[T]):
         """
         if self._steps or updates != self.updates or self._wanted[0] is not content:
             return False
-        if now < self.due():
+        if now < self._free_at():
             return False
         self._target, self._target_at, _ = self._wanted
         self._begun = False
@@ -159,6 +158,11 @@ class Channel(Generic[T]):
     def wanted_at(self) -> float:
         """When the content under way was wanted."""
         return self._target_at
+
+    def _free_at(self) -> float:
+        """From when on what is wanted may be taken up."""
+        content, _, at_once = self._wanted
+        return self._not_before - (self._interval_s(content) if at_once else 0.0)
 
     def _take_up(self, now: float, board: Capabilities) -> None:
         self._target, self._target_at, _ = self._wanted

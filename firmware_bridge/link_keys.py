@@ -16,7 +16,7 @@ from firmware_bridge.events import (
     SuggestionAccepted,
 )
 from firmware_bridge.link_state import LinkProblem, LinkStats, SessionEndedError
-from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind, first_press
+from firmware_bridge.protocol.key_messages import KeyRecord, KeyReport, RecordKind
 
 _INDEX_RANGE = 0x10000
 # Keys that type nothing by themselves: modifiers (HID usages) and layer keys (QMK keycodes).
@@ -38,17 +38,14 @@ class KeyFeed:
         self._stats = stats
         self._accepted = accepted
         self._typed = typed
-        self._next_index = 0
+        self.next_index = 0
+        """Of the event that is due."""
         self._down: dict[tuple[int, int], KeyRecord] = {}
         self._capture: KeyRecord | None = None
 
     def begin(self) -> None:
         """A new subscription: the keyboard counts from 0."""
-        self._next_index = 0
-
-    def first_press(self, report: bytes, client: int) -> tuple[RecordKind, int] | None:
-        """See `key_messages.first_press`: of the event that is due. Nothing is taken."""
-        return first_press(report, client, self._next_index)
+        self.next_index = 0
 
     def take(self, report: KeyReport, now: float) -> list[BridgeEvent]:
         """The events of a KEY frame, in order. Lost reports are told before, overflow after them,
@@ -57,10 +54,10 @@ class KeyFeed:
         Raises:
             SessionEndedError: the index went back, so the keyboard has begun anew.
         """
-        gap = (report.first_index - self._next_index) % _INDEX_RANGE
+        gap = (report.first_index - self.next_index) % _INDEX_RANGE
         if gap >= _INDEX_RANGE // 2:
             raise SessionEndedError(LinkProblem.RESTARTED)
-        self._next_index = (report.first_index + len(report.events)) % _INDEX_RANGE
+        self.next_index = (report.first_index + len(report.events)) % _INDEX_RANGE
         events: list[BridgeEvent] = []
         if gap:
             events.append(EventsDropped(gap))

@@ -30,7 +30,7 @@ from firmware_bridge.link_state import (
 from firmware_bridge.neighbours import Others, QuietTimes
 from firmware_bridge.protocol.capabilities import Capabilities, Feature
 from firmware_bridge.protocol.frames import PROTOCOL_VERSION, Frame, FrameType, decode
-from firmware_bridge.protocol.key_messages import KeyReport, RecordKind
+from firmware_bridge.protocol.key_messages import KeyReport, RecordKind, first_press
 from firmware_bridge.protocol.messages import (
     NONCE_TRANSFORM,
     Ack,
@@ -163,7 +163,9 @@ class Session:
 
     def first_press(self, report: bytes) -> tuple[RecordKind, int] | None:
         """What a report presses first, for certain; it is not taken. See `key_messages.first_press`."""
-        return self._keys.first_press(report, self._ids.client) if self.ready else None
+        if self._phase is not _Phase.READY:
+            return None
+        return first_press(report, self._ids.client, self._keys.next_index)
 
     def plan(self, picture: Picture) -> Plan | None:
         """All that can be done for `picture` before it is wanted; None while the display is being changed."""

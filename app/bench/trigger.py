@@ -20,6 +20,7 @@ from types import TracebackType
 from app.bench.hop import BareHop
 from app.bench.typist import Trace
 from app.companion.core import Companion, Mailbox
+from app.companion.cycles import pass_over_what_lives
 from app.companion.macros import MacroKey
 from app.companion.messages import Message
 from app.companion.ready import ReadyStats
@@ -96,6 +97,7 @@ class TriggerStation:
         except BenchError:
             self.__exit__(None, None, None)
             raise
+        pass_over_what_lives()
         return self
 
     def __exit__(

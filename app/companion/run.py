@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from app.companion.core import Companion, Mailbox, Subscriber
+from app.companion.cycles import pass_over_what_lives
 from app.companion.ports import EnginePort, KeyboardPort
 from app.settings import Settings
 from engine.messages import DEFAULT_WINDOW, Device, RemoteServer
@@ -67,6 +68,7 @@ def run_companion(
                 settings.model, settings.max_context, settings.engine, settings.remote.server(),
                 settings.suggest.context_tokens,
             )  # fmt: skip
+        pass_over_what_lives()
         while not stop.wait(_LOOK_UP_S):
             pass
     finally:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from app.companion.core import Companion, Mailbox
+from app.companion.cycles import pass_over_what_lives
 from app.companion.state import CompanionState
 from app.demo.board import BY_USAGE, KEY_LEDS, LED_COUNT
 from app.demo.latency import LatencyTable
@@ -106,6 +107,7 @@ class DemoStation:
             settings.suggest.context_tokens,
             residency=settings.residency, title=title_of(Path(self.options.model)),
         )  # fmt: skip
+        pass_over_what_lives()
         return self
 
     def __exit__(
