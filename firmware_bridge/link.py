@@ -211,10 +211,9 @@ class Link(DeviceThread):
         is_set_off, plan = self._reflex.react(*press, now)
         if is_set_off:
             self._look_around(session, now)
-        report = None if plan is None else session.carry_out(plan, now)
-        if report is not None:
-            transport.write(report)
-            session.written(self._clock())
+        if plan is not None and session.stands(plan, now):
+            transport.write(plan.request.report)  # all else can wait until it is out
+            session.carried_out(plan, now, self._clock())
         elif is_set_off:
             self._write(session, transport, now)
 

@@ -67,6 +67,10 @@ class Channel(Generic[T]):
         self._wanted = (content, now, at_once)
         return True
 
+    def want_planned(self, content: T, now: float) -> None:
+        """Any thread: this content at once; a plan says already that it is another one than is shown."""
+        self._wanted = (content, now, True)
+
     def forget(self) -> None:
         """The firmware shows nothing of ours (a new subscription): send all that is wanted anew."""
         self._steps: deque[Step] = deque()
@@ -80,9 +84,10 @@ class Channel(Generic[T]):
         """When `next_step` may have a frame: a clock time, infinite if there is nothing to do."""
         if self._steps:
             return float("-inf")
-        if self._wanted[0] == self._settled:
+        content, _, at_once = self._wanted
+        if content == self._settled:
             return float("inf")
-        return self._free_at()
+        return self._not_before - (self._interval_s(content) if at_once else 0.0)
 
     def next_step(self, now: float, board: Capabilities) -> Step | None:
         """The frame to send now; the same one until `acknowledged` or `refused`.
@@ -104,20 +109,20 @@ class Channel(Generic[T]):
             return None
         return self._plan(self._shown, content, board)
 
-    def take_up_planned(self, content: T, steps: list[Step], updates: int, now: float) -> bool:
-        """Begin with the first of `steps`, of a `plan` after that many `updates`; False if it has aged.
+    def free_at(self, content: T) -> float:
+        """From when on `content` may be shown, if it is wanted at once; the same until `updates` grows."""
+        return self._not_before - self._interval_s(content)
 
-        `content` must be wanted already.
-        """
-        if self._steps or updates != self.updates or self._wanted[0] is not content:
-            return False
-        if now < self._free_at():
-            return False
-        self._target, self._target_at, _ = self._wanted
+    def stands_as_planned(self, content: T, updates: int) -> bool:
+        """Whether a `plan` for `content` after that many `updates` is still right, and `content` is wanted."""
+        return not self._steps and updates == self.updates and self._wanted[0] is content
+
+    def take_up_planned(self, content: T, steps: list[Step], now: float) -> None:
+        """`content` stood as planned `now`, and its first step went out; by now another may be wanted."""
+        self._target, self._target_at = content, now
         self._begun = False
         self._steps.extend(steps)
         self._not_before = max(self._not_before, now) + self._interval_s(content)
-        return True
 
     def acknowledged(self) -> bool:
         """The frame of the last `next_step` was carried out; whether it was the last of its update."""
@@ -158,11 +163,6 @@ class Channel(Generic[T]):
     def wanted_at(self) -> float:
         """When the content under way was wanted."""
         return self._target_at
-
-    def _free_at(self) -> float:
-        """From when on what is wanted may be taken up."""
-        content, _, at_once = self._wanted
-        return self._not_before - (self._interval_s(content) if at_once else 0.0)
 
     def _take_up(self, now: float, board: Capabilities) -> None:
         self._target, self._target_at, _ = self._wanted

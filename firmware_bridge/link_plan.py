@@ -14,11 +14,15 @@ from firmware_bridge.protocol.capabilities import Capabilities
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps to `picture` from what the display showed after `updates` updates; the first is encoded."""
+    """The steps to `picture` from what the display showed after `updates` updates; the first is encoded.
+
+    `free_at`: a clock time; the display may not be changed before.
+    """
 
     picture: Picture
     steps: list[Step] = field(repr=False)
     updates: int
+    free_at: float
     request: Request
 
 
@@ -37,4 +41,4 @@ def plan_for(
         return None
     request = Request(steps[0].message, steps[0].first, steps[0].last, display)
     encode(request)
-    return Plan(picture, steps, display.updates, request)
+    return Plan(picture, steps, display.updates, display.free_at(picture), request)

@@ -87,9 +87,11 @@ class ReflexArc:
             if not reflex.is_set_off_by(kind, code):
                 return False, None
             self._reflex = self._planned = None
-            plan = planned[1] if planned is not None and planned[0] is reflex else None
-            picture = Picture(reflex.frame) if plan is None else plan.picture
-            return self._display.want(picture, now, at_once=True), plan
+            if planned is None or planned[0] is not reflex:
+                return self._display.want(Picture(reflex.frame), now, at_once=True), None
+            plan = planned[1]
+            self._display.want_planned(plan.picture, now)
+            return True, plan
 
     def told(self, event: BridgeEvent) -> None:
         """`event` is about to be told: a reflex that was set without knowing it is void."""

@@ -172,17 +172,22 @@ class Session:
         board = self.capabilities if self.ready else None
         return None if board is None else plan_for(picture, self._output.display, board, self._copy)
 
-    def carry_out(self, plan: Plan, now: float) -> bytes | None:
-        """The report to write now for a picture that is wanted by now; call `written` after it.
+    def stands(self, plan: Plan, now: float) -> bool:
+        """Whether its report may be written: things are as they were planned for, and its picture is wanted.
 
-        None: things are not as they were planned for; `next_report` does all that can be done.
+        If not, `next_report` does all that can be done.
         """
-        if self._request is not None or not self.ready or now < self._quiet.silent_until:
-            return None
-        if not self._output.display.take_up_planned(plan.picture, plan.steps, plan.updates, now):
-            return None
+        if self._request is not None or not self.ready:
+            return False
+        if now < self._quiet.silent_until or now < plan.free_at:
+            return False
+        return self._output.display.stands_as_planned(plan.picture, plan.updates)
+
+    def carried_out(self, plan: Plan, wanted_at: float, now: float) -> None:
+        """The report of a plan that stood at `wanted_at` has gone out."""
+        self._output.display.take_up_planned(plan.picture, plan.steps, wanted_at)
         self._request = plan.request
-        return plan.request.report
+        self.written(now)
 
     def take(self, report: bytes, now: float) -> list[BridgeEvent]:
         """What a report from the keyboard means.

@@ -220,7 +220,7 @@ class _TimedTransport(WrappedTransport):
         self._written = written
 
     def write(self, report: bytes) -> None:
-        super().write(report)
+        self._inner.write(report)
         if type_of(report) in _DISPLAY:
             self._written.append(time.perf_counter())
 

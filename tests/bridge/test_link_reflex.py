@@ -58,6 +58,19 @@ def test_the_same_picture_that_is_shown_afterwards_changes_nothing(lab: ReflexLa
     assert lab.last_texts() == ["reply"]
 
 
+@pytest.mark.parametrize("then", ["newer", "question"])
+def test_what_is_wanted_while_the_picture_goes_out_comes_after_it(lab: ReflexLab, then: str) -> None:
+    lab.expect("reply")
+    lab.keyboard.press(Usage.ENTER)
+    lab.while_writing.append(lambda: lab.link.show(TextFrame((then,))))
+    lab.turns(1)
+    assert lab.last_texts() == ["reply"]
+    lab.now += 1
+    lab.turns(8)
+    assert lab.last_texts() == [then]
+    assert lab.keyboard.panel() == shown(then)
+
+
 @pytest.mark.parametrize("usage", [Usage.A, Usage.LEFT_CONTROL, Usage.KEYPAD_ENTER])
 def test_another_key_takes_it_away(lab: ReflexLab, usage: int) -> None:
     lab.expect("reply")

@@ -39,6 +39,8 @@ class WatchedTransport(WrappedTransport):
 
     def write(self, report: bytes) -> None:
         super().write(report)
+        while self._lab.while_writing:
+            self._lab.while_writing.popleft()()
         frame = decode(report)
         if frame.type is FrameType.TEXT and frame.payload[0] == 0:
             # A run clears its row to the right of it.
@@ -55,6 +57,7 @@ class ReflexLab:
         self.told: list[BridgeEvent] = []
         self.row = ""  # the first row of the display
         self.meanwhile: deque[Callable[[], object]] = deque()  # happens while the link waits
+        self.while_writing: deque[Callable[[], object]] = deque()  # while its next report goes out
         self.texts: list[tuple[str, int]] = []
         self.keyboard = VirtualKeyboard(BoardConfig(), lambda: self.now)
         self.transport = WatchedTransport(VirtualTransport(self.keyboard), self)
