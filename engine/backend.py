@@ -60,6 +60,10 @@ class Backend(Protocol):
         """
         ...
 
+    def leave_room(self, *, wanted: bool) -> None:
+        """Whether to leave a processor to others from now on; no result changes."""
+        ...
+
     def forget(self) -> None:
         """Overwrite every KV row, so that nothing of a text stays in memory."""
         ...

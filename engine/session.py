@@ -168,7 +168,12 @@ class Session:
             yield token
             if count + 1 == max_tokens or len(self._tokens) == self.max_context:
                 break
-            self._compute([token], ahead)
+            # Nobody waits for it, but somebody may press the key that asks for what is there.
+            self._backend.leave_room(wanted=ahead)
+            try:
+                self._compute([token], ahead)
+            finally:
+                self._backend.leave_room(wanted=False)
         return FinishReason.LENGTH
 
     def choose(

@@ -64,7 +64,8 @@ class CpuBackend:
             config.head_dim,
         )
         _check_memory(weight_bytes(source) + math.prod(cache_shape) * FLOAT_BYTES)
-        torch.set_num_threads(threads or _usable_threads())
+        self._threads = threads or _usable_threads()
+        torch.set_num_threads(self._threads)
         cos, sin = rope_tables(source, self._max_context)
         self._cos = torch.from_numpy(cos.astype(np.float32))  # (max_context, e/2)
         self._sin = torch.from_numpy(sin.astype(np.float32))
@@ -100,6 +101,10 @@ class CpuBackend:
         with torch.inference_mode():
             groups = [self._run_branches(group, position) for group in _packed(branches)]
         return np.concatenate(groups)
+
+    def leave_room(self, *, wanted: bool) -> None:
+        """As `Backend.leave_room`; with one thread there is none to spare."""
+        torch.set_num_threads(max(self._threads - wanted, 1))
 
     def forget(self) -> None:
         """As `Backend.forget`."""

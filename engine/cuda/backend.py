@@ -110,6 +110,9 @@ class CudaBackend:
         self._held = position
         return np.stack(rows)
 
+    def leave_room(self, *, wanted: bool) -> None:
+        """See `engine.backend.Backend.leave_room`: the processors are not what computes here."""
+
     def forget(self) -> None:
         """See `engine.backend.Backend.forget`."""
         if not self._context.closed:

@@ -84,6 +84,9 @@ class ReferenceBackend:
         self._held = position
         return np.stack(logits)
 
+    def leave_room(self, *, wanted: bool) -> None:
+        """As `Backend.leave_room`: it computes on one processor anyway."""
+
     def forget(self) -> None:
         """As `Backend.forget`."""
         self._keys.fill(0)

@@ -59,11 +59,13 @@ def test_the_same_picture_that_is_shown_afterwards_changes_nothing(lab: ReflexLa
 
 
 @pytest.mark.parametrize("then", ["newer", "question"])
-def test_what_is_wanted_while_the_picture_goes_out_comes_after_it(lab: ReflexLab, then: str) -> None:
+def test_what_is_wanted_while_the_picture_goes_out_comes_after_it(
+    lab: ReflexLab, then: str
+) -> None:
     lab.expect("reply")
     lab.keyboard.press(Usage.ENTER)
     lab.while_writing.append(lambda: lab.link.show(TextFrame((then,))))
-    lab.turns(1)
+    lab.turns(4)
     assert lab.last_texts() == ["reply"]
     lab.now += 1
     lab.turns(8)

@@ -80,6 +80,19 @@ def test_memory_is_counted(monkeypatch: pytest.MonkeyPatch, tied: bool, packed: 
     assert weights.weight_bytes(source) == stored + second_embed
 
 
+def test_room_for_others_is_one_thread_less() -> None:
+    before = torch.get_num_threads()
+    try:
+        for threads, less in ((3, 2), (2, 1), (1, 1)):
+            backend = CpuBackend(tiny_source(), threads=threads)
+            backend.leave_room(wanted=True)
+            assert torch.get_num_threads() == less
+            backend.leave_room(wanted=False)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_threads_are_set() -> None:
     before = torch.get_num_threads()
     try:

@@ -321,7 +321,7 @@ def test_a_report_is_read(output: str, errors: int, warnings: int, complete: boo
     assert ("report" in found) == (errors + warnings > 0 or not complete)
 
 
-def test_every_tool_sees_both_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_every_tool_sees_all_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     started: list[list[str]] = []
 
     def start(argv: list[str], **_: Any) -> Any:
@@ -334,11 +334,12 @@ def test_every_tool_sees_both_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(sanitizer.shutil, "which", lambda _: "/bin/true")
     options = run.Run("random:tiny", tmp_path, tmp_path, tmp_path)
     found = sanitizer.section(options)
-    assert len(started) == 6
+    assert len(started) == 9
     assert not found["passed"]
     assert [n for n, part in found["tools"].items() if part["errors"]] == ["synccheck, grid"]
-    race = next(argv for argv in started if "racecheck" in argv)
-    assert int(race[race.index("--num-cuda-barriers") + 1]) == sanitizer.barriers_of_a_block()
+    races = [argv for argv in started if "racecheck" in argv]
+    counts = [int(argv[argv.index("--num-cuda-barriers") + 1]) for argv in races]
+    assert counts == [sanitizer.barriers_of_a_block(kernel) for kernel in sanitizer.KERNELS]
 
 
 def test_barriers_are_counted_as_the_kernel_has_them() -> None:
@@ -350,7 +351,15 @@ def test_barriers_are_counted_as_the_kernel_has_them() -> None:
         "u64 stream[WARPS][MAX_SLOTS], stream_read[WARPS][MAX_SLOTS];",
     ):
         assert line in state
-    assert sanitizer.barriers_of_a_block() > 9
+    assert sanitizer.barriers_of_a_block("auto") > 9
+    state = build.sources()["panel_state.cuh"]
+    assert "MAX_SLOTS = 32;" in state
+    for line in (
+        "u64 weights_full[MAX_SLOTS], weights_read[MAX_SLOTS];",
+        "u64 input_full[MAX_SLOTS], input_read[MAX_SLOTS];",
+    ):
+        assert line in state
+    assert sanitizer.barriers_of_a_block("panel") == 4 * 32 + 2
 
 
 def test_a_missing_tool_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

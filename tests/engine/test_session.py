@@ -38,13 +38,19 @@ class WatchedBackend(CpuBackend):
     def __init__(self) -> None:
         super().__init__(tiny_source(heads=(9, 3)), CONTEXT, threads=1)
         self.calls: list[int] = []
+        self.leaves_room = False
+        self.roomy: list[bool] = []  # of every forward
         self.fail = False
 
     def forward(self, tokens: Sequence[int], position: int) -> Logits:
         if self.fail:
             raise RuntimeError("out of luck")
         self.calls.append(len(tokens))
+        self.roomy.append(self.leaves_room)
         return super().forward(tokens, position)
+
+    def leave_room(self, *, wanted: bool) -> None:
+        self.leaves_room = wanted
 
 
 @pytest.fixture(scope="module")
@@ -343,6 +349,28 @@ def test_generation_ends_with_the_context(session: Session) -> None:
     tokens, reason = finish(session, 50, ())
     assert (len(tokens), reason) == (3, FinishReason.LENGTH)
     assert len(session.tokens) == CONTEXT
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_tokens_ahead_of_a_question_leave_a_processor_free(
+    session: Session, backend: WatchedBackend, ahead: bool
+) -> None:
+    """Of a reply that nobody asked for yet, but for its first token, which is what the key waits for."""
+    session.update([3, 1, 4], ahead=ahead)
+    generation = session.generate(4, stop_ids=(), ahead=ahead)
+    for _ in generation:
+        assert not backend.leaves_room, "between two tokens anybody may compute"
+    assert backend.roomy == [False, ahead, ahead, ahead]
+
+
+def test_a_failed_token_gives_the_processor_back(session: Session, backend: WatchedBackend) -> None:
+    session.update([3, 1, 4])
+    generation = session.generate(4, stop_ids=(), ahead=True)
+    next(generation)
+    backend.fail = True
+    with pytest.raises(RuntimeError):
+        next(generation)
+    assert not backend.leaves_room
 
 
 def test_no_token_is_computed_that_nobody_asked_for(

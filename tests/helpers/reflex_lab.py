@@ -39,14 +39,14 @@ class WatchedTransport(WrappedTransport):
 
     def write(self, report: bytes) -> None:
         super().write(report)
-        while self._lab.while_writing:
-            self._lab.while_writing.popleft()()
         frame = decode(report)
         if frame.type is FrameType.TEXT and frame.payload[0] == 0:
             # A run clears its row to the right of it.
             row = self._lab.row[: frame.payload[1]] + frame.payload[2:].decode()
             self._lab.row = row
             self._lab.texts.append((row, len(self._lab.told)))
+            while self._lab.while_writing:
+                self._lab.while_writing.popleft()()
 
 
 class ReflexLab:
@@ -57,7 +57,7 @@ class ReflexLab:
         self.told: list[BridgeEvent] = []
         self.row = ""  # the first row of the display
         self.meanwhile: deque[Callable[[], object]] = deque()  # happens while the link waits
-        self.while_writing: deque[Callable[[], object]] = deque()  # while its next report goes out
+        self.while_writing: deque[Callable[[], object]] = deque()  # while its next text goes out
         self.texts: list[tuple[str, int]] = []
         self.keyboard = VirtualKeyboard(BoardConfig(), lambda: self.now)
         self.transport = WatchedTransport(VirtualTransport(self.keyboard), self)

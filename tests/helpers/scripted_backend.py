@@ -46,6 +46,9 @@ class ScriptedBackend:
             self._check(branch, position)
         return np.stack([self._logits([*self._held[:position], *branch]) for branch in branches])
 
+    def leave_room(self, *, wanted: bool) -> None:
+        pass
+
     def forget(self) -> None:
         self._held = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compute-sanitizer over the cluster and the grid kernel on a model of one layer."""
+"""compute-sanitizer over all three kernels on a model of one layer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ from engine.cuda.shape import WARPS
 from engine.fp8.quantise import Grouping
 
 TOOLS: Final = ("memcheck", "synccheck", "racecheck")
+KERNELS: Final = ("auto", "grid", "panel")
+_PANEL_BARRIERS: Final = 4 * 32 + 2
 _LINES: Final = 30  # of a report that are kept
 _TIMEOUT_S: Final = 540
 _HOPPER_SHARED: Final = 227 << 10
 
 
-def barriers_of_a_block() -> int:
+def barriers_of_a_block(kernel: str) -> int:
     """mbarriers in shared memory: racecheck counts too few by itself, because they lie in arrays."""
+    if kernel == "panel":
+        return _PANEL_BARRIERS
     config = SHAPES["small"]
     variant = fitting_variant(config, Grouping.CHANNEL, "sm_90a", _HOPPER_SHARED, 4 * CLUSTER)
     slots = max(variant.slots) if variant is not None else 0
@@ -34,7 +38,7 @@ def command(tool: str, kernel: str, out: Path, kernels: Path) -> list[str]:
     """What is started. The kernel waits far longer under a tool than without."""
     argv = ["compute-sanitizer", "--tool", tool, "--print-limit", "20"]
     if tool == "racecheck":
-        argv += ["--num-cuda-barriers", str(barriers_of_a_block())]
+        argv += ["--num-cuda-barriers", str(barriers_of_a_block(kernel))]
     argv += [sys.executable, "-m", "engine.cuda.bench", "random:small", "--kernel", kernel]
     argv += ["--runs", "3", "--repeats", "10", "--wait-ms", "60000"]
     return [*argv, "--json", str(out), "--cache", str(kernels)]
@@ -61,12 +65,12 @@ def summary(output: str) -> dict[str, Any]:
 
 
 def section(run: Run) -> dict[str, Any]:
-    """Every tool on the kernel that the device takes by itself, and on the grid kernel."""
+    """Every tool on the kernel that the device takes by itself, and on the others."""
     if shutil.which("compute-sanitizer") is None:
         return {"missing": "compute-sanitizer is not installed", "passed": False}
     result: dict[str, Any] = {"tools": {}}
     for tool in TOOLS:
-        for kernel in ("auto", "grid"):
+        for kernel in KERNELS:
             run.say(f"{tool}, {kernel} kernel")
             argv = command(tool, kernel, run.cache / "sanitizer.json", run.kernels)
             result["tools"][f"{tool}, {kernel}"] = _examine(argv)
