@@ -61,7 +61,7 @@ class Backend(Protocol):
         ...
 
     def leave_room(self, *, wanted: bool) -> None:
-        """Whether to leave a processor to others from now on; no result changes."""
+        """Whether to leave a processor to others from now on. Results stay the same, up to rounding."""
         ...
 
     def forget(self) -> None:

@@ -146,7 +146,8 @@ Ask = Annotated[Chat | Complete, Field(discriminator="type")]
 
 class Prepare(_Message):
     """Compute the reply to `ask` before anybody asks: its first token at once, then `ahead` more after a
-    rest of `rest_ms`. Answered by ReplyReady for each token, then by Prepared.
+    rest of `rest_ms`. Answered by ReplyReady, at once for the first token and then now and again, the last
+    time for all that is known; then by Prepared.
 
     It has the last place: every other command is carried out before it, and one that comes while it
     runs stops it before its next token. So does a newer Prepare. `context` stands for what is asked

@@ -63,8 +63,8 @@ EXIT_NOT_CONNECTED = 3
 EXIT_PROTOCOL = 4
 EXIT_INTERNAL = 5
 # Of a reply that is computed ahead. Whoever holds it works 0.5 ms on each news, and a trigger that falls
-# into that waits: with news of every token, 27 ms apart, 1 of 50 triggers. What was not told comes as soon as
-# it is asked for.
+# into that waits: with news of every token, 27 ms apart, 1 of 50 triggers. What was not told
+# comes without being computed again when the reply is asked for.
 _TELL_EVERY_S = 0.25
 
 Loader: TypeAlias = Callable[[LoadModel], LoadedModel]

@@ -168,12 +168,10 @@ class Session:
             yield token
             if count + 1 == max_tokens or len(self._tokens) == self.max_context:
                 break
-            # Nobody waits for it, but somebody may press the key that asks for what is there.
-            self._backend.leave_room(wanted=ahead)
-            try:
+            if ahead:
+                self._compute_aside(token)
+            else:
                 self._compute([token], ahead)
-            finally:
-                self._backend.leave_room(wanted=False)
         return FinishReason.LENGTH
 
     def choose(
@@ -220,6 +218,14 @@ class Session:
     def _use(self, ahead: bool) -> None:
         if not ahead:
             self._rows.use(len(self._tokens))
+
+    def _compute_aside(self, token: int) -> None:
+        """A token of a reply that nobody asked for: who presses the key that asks needs a processor."""
+        self._backend.leave_room(wanted=True)
+        try:
+            self._compute([token], ahead=True)
+        finally:
+            self._backend.leave_room(wanted=False)
 
     def _compute(self, tokens: Sequence[int], ahead: bool) -> None:
         logits = self._backend.forward(tokens, len(self._tokens))[: self._vocab]

@@ -68,7 +68,7 @@ class Channel(Generic[T]):
         return True
 
     def want_planned(self, content: T, now: float) -> None:
-        """Any thread: this content at once; a plan says already that it is another one than is shown."""
+        """Any thread: this content at once. It was another one than is shown when it was planned for."""
         self._wanted = (content, now, True)
 
     def forget(self) -> None:
@@ -110,7 +110,7 @@ class Channel(Generic[T]):
         return self._plan(self._shown, content, board)
 
     def free_at(self, content: T) -> float:
-        """From when on `content` may be shown, if it is wanted at once; the same until `updates` grows."""
+        """From when on `content` may be shown, if it is wanted at once; the same while nothing is taken up."""
         return self._not_before - self._interval_s(content)
 
     def stands_as_planned(self, content: T, updates: int) -> bool:

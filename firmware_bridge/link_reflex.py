@@ -66,11 +66,15 @@ class ReflexArc:
         return self._reflex is not None
 
     def prepare(self, plan_for: Callable[[Picture], Plan | None]) -> None:
-        """Plan for the reflex, if that was not done yet."""
+        """Plan for the reflex, if that was not done yet, or for a display that has changed since."""
         reflex = self._reflex
         if reflex is None:
             self._planned = None
-        elif self._planned is None or self._planned[0] is not reflex:
+        elif (
+            self._planned is None
+            or self._planned[0] is not reflex
+            or self._planned[1].updates != self._display.updates
+        ):
             plan = plan_for(Picture(reflex.frame))
             self._planned = None if plan is None else (reflex, plan)
 

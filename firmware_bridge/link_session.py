@@ -139,7 +139,7 @@ class Session:
         return report
 
     def written(self, now: float) -> None:
-        """The report of the last `next_report` has gone out."""
+        """The report of the last `next_report`, or of a plan, has gone out."""
         self._stats.reports_out += 1
         request = self._request
         if request is None:

@@ -82,6 +82,7 @@ class TriggerStation:
         )
         self._link = Link(self._open_transport, self._mailbox.post)
         self._companion = Companion(self._mailbox, self._link, self._engine, settings)
+        self._companion.subscribe(pass_over_what_lives())
         self._hop = BareHop()
 
     def __enter__(self) -> TriggerStation:
@@ -97,7 +98,6 @@ class TriggerStation:
         except BenchError:
             self.__exit__(None, None, None)
             raise
-        pass_over_what_lives()
         return self
 
     def __exit__(

@@ -58,7 +58,7 @@ def run_companion(
         ValueError: there is no keyboard layout of the name in `settings`.
     """
     companion = Companion(mailbox, keyboard, engine, settings)
-    for subscriber in subscribers:
+    for subscriber in (pass_over_what_lives(), *subscribers):
         companion.subscribe(subscriber)
     companion.start(on_end=stop.set)
     try:
@@ -68,7 +68,6 @@ def run_companion(
                 settings.model, settings.max_context, settings.engine, settings.remote.server(),
                 settings.suggest.context_tokens,
             )  # fmt: skip
-        pass_over_what_lives()
         while not stop.wait(_LOOK_UP_S):
             pass
     finally:

@@ -96,6 +96,7 @@ class DemoStation:
         self._changed = threading.Condition()
         self._last_request = 0
         self.companion.subscribe(self._note_state)
+        self.companion.subscribe(pass_over_what_lives())
 
     def __enter__(self) -> DemoStation:
         forbid_core_dumps()
@@ -107,7 +108,6 @@ class DemoStation:
             settings.suggest.context_tokens,
             residency=settings.residency, title=title_of(Path(self.options.model)),
         )  # fmt: skip
-        pass_over_what_lives()
         return self
 
     def __exit__(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from app.companion.away import Away
 from app.companion.core import Companion, Mailbox, Subscriber
+from app.companion.cycles import pass_over_what_lives
 from app.companion.own_files import OwnFiles
 from app.companion.run import StartableKeyboard
 from app.config.paths import history_file, moods_file, personas_folder, words_file
@@ -161,7 +162,7 @@ def run_program(options: ProgramOptions, stop: threading.Event) -> None:
         for follower in followers:
             host.listen(follower)
         companion.subscribe(host.observe)
-        for subscriber in options.subscribers:
+        for subscriber in (pass_over_what_lives(), *options.subscribers):
             companion.subscribe(subscriber)
 
         end.callback(switch.close)

@@ -103,8 +103,9 @@ class CpuBackend:
         return np.concatenate(groups)
 
     def leave_room(self, *, wanted: bool) -> None:
-        """As `Backend.leave_room`; with one thread there is none to spare."""
-        torch.set_num_threads(max(self._threads - wanted, 1))
+        """As `Backend.leave_room`; no thread less where a processor is free anyway, or there is but one."""
+        room = max(_usable_processors() - 1, 1)
+        torch.set_num_threads(min(self._threads, room) if wanted else self._threads)
 
     def forget(self) -> None:
         """As `Backend.forget`."""
@@ -237,9 +238,14 @@ def _round_up(count: int, tile: int) -> int:
     return -(-count // tile) * tile
 
 
+def _usable_processors() -> int:
+    if hasattr(psutil.Process, "cpu_affinity"):
+        return len(psutil.Process().cpu_affinity())
+    return psutil.cpu_count() or 1
+
+
 def _usable_threads() -> int:
-    allowed = len(psutil.Process().cpu_affinity()) if hasattr(psutil.Process, "cpu_affinity") else 0
-    return min(torch.get_num_threads(), allowed or MAX_THREADS, MAX_THREADS)
+    return min(torch.get_num_threads(), _usable_processors(), MAX_THREADS)
 
 
 def _check_memory(needed: int) -> None:

@@ -85,7 +85,7 @@ class ReferenceBackend:
         return np.stack(logits)
 
     def leave_room(self, *, wanted: bool) -> None:
-        """As `Backend.leave_room`: it computes on one processor anyway."""
+        """As `Backend.leave_room`: this one is for tests, and leaves none."""
 
     def forget(self) -> None:
         """As `Backend.forget`."""

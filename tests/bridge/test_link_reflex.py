@@ -10,9 +10,11 @@ from collections import deque
 import pytest
 
 from firmware_bridge.display.frame import BitmapFrame, TextFrame
+from firmware_bridge.errors import DeviceGoneError
 from firmware_bridge.events import BridgeEvent, KeyPressed
 from firmware_bridge.keys.usage import Usage
 from firmware_bridge.link import Link
+from firmware_bridge.link_plan import Plan
 from firmware_bridge.link_reflex import Reflex
 from firmware_bridge.link_state import LinkState
 from firmware_bridge.neighbours import Sign
@@ -71,6 +73,42 @@ def test_what_is_wanted_while_the_picture_goes_out_comes_after_it(
     lab.turns(8)
     assert lab.last_texts() == [then]
     assert lab.keyboard.panel() == shown(then)
+
+
+def test_a_picture_whose_write_failed_is_sent_by_the_next_session(lab: ReflexLab) -> None:
+    def fail() -> None:
+        raise DeviceGoneError("unplugged")
+
+    lab.expect("reply")
+    lab.keyboard.press(Usage.ENTER)
+    lab.while_writing.append(fail)
+    with pytest.raises(DeviceGoneError):
+        lab.turns(4)
+    assert lab.last_texts() == ["reply"]
+    lab.now += 1
+    lab.connect()
+    assert lab.last_texts() == ["reply"]
+    assert lab.keyboard.panel() == shown("reply")
+
+
+def test_a_display_that_has_changed_is_planned_for_anew(
+    lab: ReflexLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    carried_out: list[object] = []
+    carry_out = lab.session.carried_out
+
+    def watch(plan: Plan, wanted_at: float, now: float) -> None:
+        carried_out.append(plan)
+        carry_out(plan, wanted_at, now)
+
+    monkeypatch.setattr(lab.session, "carried_out", watch)
+    lab.expect("reply")
+    lab.show("another question")
+    lab.last_texts()
+    lab.keyboard.press(Usage.ENTER)
+    lab.turns(1)
+    assert lab.last_texts() == ["reply"]
+    assert len(carried_out) == 1
 
 
 @pytest.mark.parametrize("usage", [Usage.A, Usage.LEFT_CONTROL, Usage.KEYPAD_ENTER])

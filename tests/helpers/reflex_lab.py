@@ -63,8 +63,13 @@ class ReflexLab:
         self.transport = WatchedTransport(VirtualTransport(self.keyboard), self)
         self.link = Link(lambda: self.transport, self.told.append, clock=lambda: self.now)
         self.transport.open()
+        self._numbers = itertools.count()
+        self.connect()
+
+    def connect(self) -> None:
+        """A new session, until it is ready."""
         self.session = Session(
-            self.transport.report_length, SessionIds(7, 1), itertools.count(), self.link._output,
+            self.transport.report_length, SessionIds(7, 1), self._numbers, self.link._output,
             LinkOptions(), self.link._stats, lambda: 0.0,
         )  # fmt: skip
         self.turns(8)
