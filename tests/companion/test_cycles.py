@@ -10,9 +10,9 @@ import pytest
 
 from app.bench import trigger
 from app.companion import cycles, run
+from app.companion.state import CompanionState
 from app.demo import station
 from app.lifecycle import program
-from app.companion.state import CompanionState
 from engine.client import EngineState
 
 
