@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One connection to one keyboard as a state machine: reports and clock times in, reports and events out.
 
-It reads no clock and touches no device, so every fault can be tested without waiting. At most one
-frame is unanswered at any time (the keyboard's own KEY frames excepted). A frame that gets no answer
-is sent again under a new seq; an answer to any of its copies counts, all frames may be repeated.
+It reads no clock and touches no device, so every fault can be tested without waiting. At most one frame is unanswered
+at any time (but for KEY frames). One without an answer is sent again under a new seq; an answer to any copy counts.
 """
 
 from __future__ import annotations
@@ -163,9 +162,8 @@ class Session:
 
     def first_press(self, report: bytes) -> tuple[RecordKind, int] | None:
         """What a report presses first, for certain; it is not taken. See `key_messages.first_press`."""
-        if self._phase is not _Phase.READY:
-            return None
-        return first_press(report, self._ids.client, self._keys.next_index)
+        is_ready = self._phase is _Phase.READY
+        return first_press(report, self._ids.client, self._keys.next_index) if is_ready else None
 
     def plan(self, picture: Picture) -> Plan | None:
         """All that can be done for `picture` before it is wanted; None while the display is being changed."""
@@ -173,13 +171,9 @@ class Session:
         return None if board is None else plan_for(picture, self._output.display, board, self._copy)
 
     def stands(self, plan: Plan, now: float) -> bool:
-        """Whether its report may be written: things are as they were planned for, and its picture is wanted.
-
-        If not, `next_report` does all that can be done.
-        """
-        if self._request is not None or not self.ready:
-            return False
-        if now < self._quiet.silent_until or now < plan.free_at:
+        """Whether its report may be written: all is as planned, its picture is wanted. If not: `next_report`."""
+        is_busy = self._request is not None or not self.ready
+        if is_busy or now < self._quiet.silent_until or now < plan.free_at:
             return False
         return self._output.display.stands_as_planned(plan.picture, plan.updates)
 
