@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One connection to one keyboard as a state machine: reports and clock times in, reports and events out.
 
-It reads no clock and touches no device, so every fault can be tested without waiting. At most one frame is unanswered
-at any time (but for KEY frames). One without an answer is sent again under a new seq; an answer to any copy counts.
+It reads no clock and touches no device, so every fault can be tested without waiting. At most one frame is
+unanswered at any time (but for KEY frames). It is sent again under a new seq; an answer to any copy counts.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Session:
         return None if board is None else plan_for(picture, self._output.display, board, self._copy)
 
     def stands(self, plan: Plan, now: float) -> bool:
-        """Whether its report may be written: all is as planned, its picture is wanted. If not: `next_report`."""
+        """Whether its report may be written: all is as planned, and the picture wanted; else `next_report`."""
         is_busy = self._request is not None or not self.ready
         if is_busy or now < self._quiet.silent_until or now < plan.free_at:
             return False
