@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One connection to one keyboard as a state machine: reports and clock times in, reports and events out.
 
-It reads no clock and touches no device, so every fault can be tested without waiting. At most one frame is
-unanswered at any time (but for KEY frames). It is sent again under a new seq; an answer to any copy counts.
+It reads no clock and touches no device, so every fault can be tested without waiting. At most one of our
+frames waits for its answer. It is sent again under a new seq if none comes; an answer to any copy counts.
 """
 
 from __future__ import annotations

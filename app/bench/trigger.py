@@ -220,7 +220,7 @@ class _TimedTransport(WrappedTransport):
         self._written = written
 
     def write(self, report: bytes) -> None:
-        self._inner.write(report)
+        super().write(report)
         if type_of(report) in _DISPLAY:
             self._written.append(time.perf_counter())
 

@@ -65,6 +65,7 @@ class CpuBackend:
         )
         _check_memory(weight_bytes(source) + math.prod(cache_shape) * FLOAT_BYTES)
         self._threads = threads or _usable_threads()
+        self._threads_aside = min(self._threads, max(_usable_processors() - 1, 1))
         torch.set_num_threads(self._threads)
         cos, sin = rope_tables(source, self._max_context)
         self._cos = torch.from_numpy(cos.astype(np.float32))  # (max_context, e/2)
@@ -104,8 +105,7 @@ class CpuBackend:
 
     def leave_room(self, *, wanted: bool) -> None:
         """As `Backend.leave_room`; no thread less where a processor is free anyway, or there is but one."""
-        room = max(_usable_processors() - 1, 1)
-        torch.set_num_threads(min(self._threads, room) if wanted else self._threads)
+        torch.set_num_threads(self._threads_aside if wanted else self._threads)
 
     def forget(self) -> None:
         """As `Backend.forget`."""

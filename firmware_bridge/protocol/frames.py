@@ -15,7 +15,6 @@ VIA_FORM_BYTES = 2  # by which VIA form is longer
 PROTOCOL_VERSION = 1
 OVERHEAD = 8  # bytes of a report that are not payload: 6 of head, 2 of CRC
 MAX_PAYLOAD = 63  # the length field has 6 bits
-CRC_START = 0xFFFF
 
 _FIRST = 0x80
 _LAST = 0x40
@@ -58,7 +57,7 @@ def checksum(data: bytes) -> int:
 
     `binascii.crc_hqx` is the same polynomial with a start value of the caller's choice.
     """
-    return binascii.crc_hqx(data, CRC_START)
+    return binascii.crc_hqx(data, 0xFFFF)
 
 
 def payload_room(report_length: int) -> int:

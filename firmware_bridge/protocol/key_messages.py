@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import enum
 import struct
-from binascii import crc_hqx
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
 from firmware_bridge.errors import FrameError
 from firmware_bridge.protocol.fields import pack_fields, unpack_fields
 from firmware_bridge.protocol.frames import (
-    CRC_START,
     LENGTH,
-    MAGIC,
     OVERHEAD,
     PROTOCOL_VERSION,
     FrameType,
+    is_intact,
     shift_of,
 )
 
@@ -65,17 +63,14 @@ def first_press(report: bytes, client: int, index: int) -> tuple[RecordKind, int
 
     None for any other report: not whole, not of our version or for another client, or its first event is
     no press or not number `index`, or events were lost. `decode` and `unpack` say more, and take longer.
-    A reply may wait for this, in code that has not run for seconds: few calls, the check of the CRC last.
     """
-    at = 0 if report[:2] == MAGIC else shift_of(report)
+    at = shift_of(report)
     if at is None or len(report) - at < OVERHEAD + _SHORTEST:
         return None
     kind, owner, marks, first, lost, flags, row, code = _FIRST_EVENT.unpack_from(report, at + _HEAD)
     if kind != _KEY_FRAME or owner != client or first != index or lost:
         return None
-    if not _SHORTEST <= marks & LENGTH <= len(report) - at - OVERHEAD:
-        return None
-    if crc_hqx(report[:-2], CRC_START) != int.from_bytes(report[-2:], "little"):
+    if not _SHORTEST <= marks & LENGTH <= len(report) - at - OVERHEAD or not is_intact(report):
         return None
     if flags & 0xF == _KEY_PRESS:
         return RecordKind.KEY, code

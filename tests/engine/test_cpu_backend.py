@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 
 import numpy as np
@@ -80,6 +81,14 @@ def test_memory_is_counted(monkeypatch: pytest.MonkeyPatch, tied: bool, packed: 
     assert weights.weight_bytes(source) == stored + second_embed
 
 
+@pytest.fixture
+def _threads_stay() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_threads_stay")
 @pytest.mark.parametrize(
     ("processors", "threads", "less"), [(3, 3, 2), (2, 2, 1), (1, 1, 1), (8, 2, 2), (4, 8, 3)]
 )
@@ -87,40 +96,30 @@ def test_room_for_others_is_a_processor(
     monkeypatch: pytest.MonkeyPatch, processors: int, threads: int, less: int
 ) -> None:
     monkeypatch.setattr("engine.cpu.backend._usable_processors", lambda: processors)
-    before = torch.get_num_threads()
-    try:
-        backend = CpuBackend(tiny_source(), threads=threads)
-        backend.leave_room(wanted=True)
-        assert torch.get_num_threads() == less
-        backend.leave_room(wanted=False)
-        assert torch.get_num_threads() == threads
-    finally:
-        torch.set_num_threads(before)
+    backend = CpuBackend(tiny_source(), threads=threads)
+    backend.leave_room(wanted=True)
+    assert torch.get_num_threads() == less
+    backend.leave_room(wanted=False)
+    assert torch.get_num_threads() == threads
 
 
+@pytest.mark.usefixtures("_threads_stay")
 def test_threads_change_no_result() -> None:
-    before = torch.get_num_threads()
     source = tiny_source(heads=(8, 4), head_dim=32, dim=256, ffn_dim=1024, vocab_size=3000)
     tokens = [int(t) for t in np.random.default_rng(4).integers(0, 3000, 24)]
-    try:
-        backend = CpuBackend(source, threads=1)
-        alone = backend.forward_all(tokens, 0)
-        for threads in (2, 3):
-            torch.set_num_threads(threads)
-            np.testing.assert_allclose(backend.forward_all(tokens, 0), alone, atol=1e-4, rtol=0)
-            last = backend.forward(tokens[-1:], len(tokens) - 1)
-            assert last.argmax() == alone[-1].argmax()
-    finally:
-        torch.set_num_threads(before)
+    backend = CpuBackend(source, threads=1)
+    alone = backend.forward_all(tokens, 0)
+    for threads in (2, 3):
+        torch.set_num_threads(threads)
+        np.testing.assert_allclose(backend.forward_all(tokens, 0), alone, atol=1e-4, rtol=0)
+        last = backend.forward(tokens[-1:], len(tokens) - 1)
+        assert last.argmax() == alone[-1].argmax()
 
 
+@pytest.mark.usefixtures("_threads_stay")
 def test_threads_are_set() -> None:
-    before = torch.get_num_threads()
-    try:
-        CpuBackend(tiny_source(), threads=1)
-        assert torch.get_num_threads() == 1
-        torch.set_num_threads(1000)
-        CpuBackend(tiny_source())
-        assert 1 <= torch.get_num_threads() <= MAX_THREADS
-    finally:
-        torch.set_num_threads(before)
+    CpuBackend(tiny_source(), threads=1)
+    assert torch.get_num_threads() == 1
+    torch.set_num_threads(1000)
+    CpuBackend(tiny_source())
+    assert 1 <= torch.get_num_threads() <= MAX_THREADS
